@@ -1,0 +1,2 @@
+//! The virtual KFD device.
+pub mod cu;

@@ -1,0 +1,2 @@
+//! Agents, memory pools, queues and copies over a driver.
+pub mod emulated;
