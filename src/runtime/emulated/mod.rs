@@ -1,2 +1,3 @@
 //! The virtual KFD device.
 pub mod cu;
+pub mod vm;

@@ -1,0 +1,72 @@
+//! The compute units as the packet processor sees them: begin a dispatch, give it time, ask how it stands.
+//!
+//! Knows: a dispatch's parameters and outcome. Must not know: queues, signals, packets other than the dispatch's own.
+use crate::runtime::instrument::{ExecutionCounters, FaultRecord, WaveSnapshot};
+
+/// Everything a dispatch needs, read from its AQL packet (HSA PSAS "Kernel Dispatch Packet").
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchRequest {
+    /// Dimensions in the packet's setup field, 1 to 3.
+    pub dimensions: u8,
+    /// Workgroup size in work-items.
+    pub workgroup_size: [u16; 3],
+    /// Grid size in work-items.
+    pub grid_size: [u32; 3],
+    /// Private segment bytes per work-item.
+    pub private_segment_size: u32,
+    /// Group segment bytes (static and dynamic LDS).
+    pub group_segment_size: u32,
+    /// Device address of the kernel descriptor.
+    pub kernel_object: u64,
+    /// Device address of the kernarg segment.
+    pub kernarg_address: u64,
+    /// Device address of the packet itself (the dispatch pointer).
+    pub packet_address: u64,
+    /// Device address of the `amd_queue_t` (the queue pointer).
+    pub queue_address: u64,
+    /// Packet index in its queue (the dispatch id).
+    pub dispatch_id: u64,
+}
+
+/// Why a dispatch is refused before a wave starts; the packet processor maps it to ROCr's queue error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum RefuseReason {
+    #[error("dispatch dimensions {dimensions} or sizes are invalid: {what}")]
+    Dimensions { dimensions: u8, what: String },
+    #[error("workgroup of {size} work-items; the agent's limit is {limit}")]
+    WorkgroupSize { size: u64, limit: u32 },
+    #[error("group segment of {size_bytes} bytes; the agent has {limit_bytes}")]
+    GroupSegment { size_bytes: u32, limit_bytes: u32 },
+    #[error("kernel object {address:#x}: {what}")]
+    KernelObject { address: u64, what: String },
+    #[error("{vgprs} VGPRs a wave times {waves} waves do not fit the register file")]
+    Registers { vgprs: u32, waves: u32 },
+    #[error("private segment of {size_bytes} bytes a work-item; the limit is {limit_bytes}")]
+    PrivateSegment { size_bytes: u64, limit_bytes: u64 },
+}
+
+/// What a call of [`super::Run::step`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Executed something; call again.
+    Worked,
+    /// Nothing that this worker could do now: every wave is being executed by other workers.
+    Idle,
+    /// The dispatch has ended; see [`super::Run::outcome`].
+    Finished,
+}
+
+/// How a dispatch ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What it executed.
+    pub counters: ExecutionCounters,
+    /// The fault that ended it, if any.
+    pub fault: Option<FaultRecord>,
+    /// True when [`super::Run::cancel`] ended it.
+    pub cancelled: bool,
+}
+
+/// The waves of a dispatch at a moment.
+pub type Snapshot = Vec<WaveSnapshot>;
