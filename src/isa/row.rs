@@ -149,7 +149,12 @@ impl OperandSpec {
     pub const fn is_dst(&self) -> bool {
         matches!(
             self.field,
-            Field::Vdst | Field::VdstTied | Field::Sdst | Field::SdstTied | Field::VccDst | Field::ExecDst
+            Field::Vdst
+                | Field::VdstTied
+                | Field::Sdst
+                | Field::SdstTied
+                | Field::VccDst
+                | Field::ExecDst
         )
     }
 }
