@@ -1,0 +1,172 @@
+//! Copies to and from memory that a device may be writing at the same moment.
+//!
+//! Knows: raw host addresses. Must not know: who maps them, or why. Such memory is never a Rust reference: it is moved by
+//! relaxed atomic words, and in bulk by the processor's string moves, which are outside Rust's memory model.
+#![expect(
+    unsafe_code,
+    reason = "device-visible memory is reached by raw pointers only"
+)]
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// From this many bytes on, the string move's start-up cost is paid back.
+const STRING_MOVE_FROM_BYTES: usize = 512;
+
+/// Copies `into.len()` bytes from `from`.
+///
+/// # Safety
+/// `from .. from + into.len()` must be mapped and readable for the whole call.
+pub(crate) unsafe fn read(from: *const u8, into: &mut [u8]) {
+    // SAFETY: the caller vouches for `from`; `into` is a live exclusive borrow of its length.
+    unsafe { copy(from, into.as_mut_ptr(), into.len()) }
+}
+
+/// Copies `from` to `to`.
+///
+/// # Safety
+/// `to .. to + from.len()` must be mapped and writable for the whole call.
+pub(crate) unsafe fn write(to: *mut u8, from: &[u8]) {
+    // SAFETY: the caller vouches for `to`; `from` is a live borrow of its length.
+    unsafe { copy(from.as_ptr(), to, from.len()) }
+}
+
+/// Copies `len` bytes; the ranges may be written by others meanwhile (the result is then any mix of old and new words),
+/// but must not overlap each other.
+///
+/// # Safety
+/// Both ranges must be mapped, `from` readable and `to` writable, for the whole call.
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    if len >= STRING_MOVE_FROM_BYTES {
+        // SAFETY: as the caller promised.
+        unsafe { copy_bulk(from, to, len) }
+    } else {
+        // SAFETY: as the caller promised.
+        unsafe { copy_words(from, to, len) }
+    }
+}
+
+/// Fills `words` consecutive 32-bit words at `to`, which is aligned to 4.
+///
+/// # Safety
+/// `to .. to + 4 * words` must be mapped and writable for the whole call.
+pub(crate) unsafe fn fill_u32(to: *mut u8, value: u32, words: usize) {
+    debug_assert!(to.addr().is_multiple_of(4));
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the range is writable as the caller promised; the direction flag is clear by the ABI.
+    unsafe {
+        std::arch::asm!(
+            "rep stosd",
+            inout("rcx") words => _,
+            inout("rdi") to => _,
+            in("eax") value,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for index in 0..words {
+        // SAFETY: inside the range that the caller promised, aligned as asserted.
+        unsafe { AtomicU32::from_ptr(to.add(4 * index).cast()) }.store(value, Ordering::Relaxed);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_bulk(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: both ranges are valid as the caller promised; the direction flag is clear by the ABI.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") len => _,
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy_bulk(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: as the caller promised.
+    unsafe { copy_words(from, to, len) }
+}
+
+unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
+    let mut at = 0;
+    if from.addr() % 8 == to.addr() % 8 {
+        while at < len && !(from.addr() + at).is_multiple_of(8) {
+            // SAFETY: `at < len`.
+            unsafe { copy_byte(from.add(at), to.add(at)) };
+            at += 1;
+        }
+        while len - at >= 8 {
+            // SAFETY: eight bytes are left on both sides and both addresses are aligned to 8.
+            unsafe {
+                let word =
+                    AtomicU64::from_ptr(from.add(at).cast_mut().cast()).load(Ordering::Relaxed);
+                AtomicU64::from_ptr(to.add(at).cast()).store(word, Ordering::Relaxed);
+            }
+            at += 8;
+        }
+    } else if from.addr() % 4 == to.addr() % 4 {
+        while at < len && !(from.addr() + at).is_multiple_of(4) {
+            // SAFETY: `at < len`.
+            unsafe { copy_byte(from.add(at), to.add(at)) };
+            at += 1;
+        }
+        while len - at >= 4 {
+            // SAFETY: four bytes are left on both sides and both addresses are aligned to 4.
+            unsafe {
+                let word =
+                    AtomicU32::from_ptr(from.add(at).cast_mut().cast()).load(Ordering::Relaxed);
+                AtomicU32::from_ptr(to.add(at).cast()).store(word, Ordering::Relaxed);
+            }
+            at += 4;
+        }
+    }
+    while at < len {
+        // SAFETY: `at < len`.
+        unsafe { copy_byte(from.add(at), to.add(at)) };
+        at += 1;
+    }
+}
+
+unsafe fn copy_byte(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller gives two valid bytes.
+    unsafe {
+        let byte = AtomicU8::from_ptr(from.cast_mut()).load(Ordering::Relaxed);
+        AtomicU8::from_ptr(to).store(byte, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_every_length_at_every_alignment() {
+        let source: Vec<u8> = (0..2048u32).map(|i| (i * 7 + 3) as u8).collect();
+        for from in 0..9 {
+            for to in 0..9 {
+                for len in (0..80).chain([511, 512, 513, 1000]) {
+                    let mut target = vec![0xEEu8; 2048];
+                    // SAFETY: both ranges lie inside the vectors.
+                    unsafe { copy(source.as_ptr().add(from), target.as_mut_ptr().add(to), len) };
+                    assert_eq!(
+                        target[to..to + len],
+                        source[from..from + len],
+                        "{from} {to} {len}"
+                    );
+                    assert!(target[..to].iter().all(|&b| b == 0xEE));
+                    assert!(target[to + len..].iter().all(|&b| b == 0xEE));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fills_words_and_nothing_beside() {
+        let mut target = vec![0u32; 40];
+        // SAFETY: words 3 to 20 of the vector.
+        unsafe { fill_u32(target.as_mut_ptr().add(3).cast(), 0xA1B2_C3D4, 17) };
+        assert!(target[..3].iter().chain(&target[20..]).all(|&w| w == 0));
+        assert!(target[3..20].iter().all(|&w| w == 0xA1B2_C3D4));
+    }
+}
