@@ -24,6 +24,8 @@ pub enum Encoding {
     /// Y half of a dual instruction.
     VopdY,
     Vinterp,
+    /// GCN's parameter interpolation.
+    Vintrp,
     Ldsdir,
     Ds,
     Flat,
@@ -91,6 +93,10 @@ pub enum Ty {
     Message,
     /// `s_delay_alu` field.
     Delay,
+    /// `gpr_idx(...)` field of the VGPR indexing instructions.
+    GprIdx,
+    /// `s_waitcnt_depctr` field.
+    Depctr,
 }
 
 /// Which field an operand comes from and what the instruction does with it.
@@ -120,9 +126,13 @@ pub enum Field {
     Sbase,
     Soffset,
     Sdata,
+    /// Scalar data that an atomic with GLC overwrites with the old value.
+    SdataTied,
     Vaddr,
     Saddr,
     Vdata,
+    /// Buffer data that an atomic with GLC overwrites with the old value.
+    VdataTied,
     /// First and second data operand of DS instructions.
     Data0,
     Data1,
@@ -139,8 +149,10 @@ pub struct OperandSpec {
     pub field: Field,
     /// How the bits are read.
     pub ty: Ty,
-    /// Registers taken; 0 for a lane mask (one or two by wave size) and for immediates.
+    /// Registers taken in wave32; 0 for a lane mask (one or two by wave size) and for immediates.
     pub dwords: u8,
+    /// Registers taken in wave64; differs from `dwords` for WMMA accumulators only.
+    pub wave64_dwords: u8,
 }
 
 impl OperandSpec {
@@ -172,6 +184,27 @@ pub enum Trust {
     Approximate,
 }
 
+bitflags::bitflags! {
+    /// What a row's format does not say by itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct RowFlags: u16 {
+        /// The VOP1, VOP2 or VOPC instruction has no VOP3 form.
+        const E32_ONLY = 1 << 0;
+        /// The instruction has both a VOP1, VOP2 or VOPC and a VOP3 form.
+        const BOTH_FORMS = 1 << 1;
+        /// VOP3P-MAI: AccVGPR bits, `cbsz`, `abid` and `blgp` in place of `op_sel` and `neg`.
+        const MAI = 1 << 2;
+        /// Atomic that returns the old value only with GLC (SC0).
+        const RTN = 1 << 3;
+        /// DS: two 8-bit offsets in place of one of 16 bits.
+        const OFFSET2 = 1 << 4;
+        /// DS: always on the global data share.
+        const GDS = 1 << 5;
+        /// The loaded data goes to LDS.
+        const LDS = 1 << 6;
+    }
+}
+
 /// One instruction slot of one family.
 #[derive(Debug, PartialEq)]
 pub struct Row {
@@ -187,4 +220,6 @@ pub struct Row {
     pub sem: Result<Sem, &'static str>,
     /// How far `sem` is proven.
     pub trust: Trust,
+    /// Peculiarities of the form.
+    pub flags: RowFlags,
 }
