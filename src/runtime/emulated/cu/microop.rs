@@ -1,0 +1,86 @@
+//! The decoded form that waves execute: one micro-op an instruction, more where modifiers ask for it.
+//!
+//! Knows: operand slots and handlers. Must not know: encodings.
+
+use super::wave::Cx;
+
+/// Where an operand lies: a byte offset from the wave's block, or from the program's constants.
+///
+/// Bit 31: a row of lanes (else one scalar). Bit 30: in the constants. Bits 29:0: the byte offset.
+/// Only the translator makes slots, and proves that they lie inside the block of the program's waves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    pub(crate) const VECTOR: u32 = 1 << 31;
+    pub(crate) const CONSTANT: u32 = 1 << 30;
+
+    /// A scalar of the wave's block.
+    pub(crate) const fn scalar(offset: u32) -> Self {
+        Self(offset)
+    }
+    /// A row of the wave's block.
+    pub(crate) const fn row(offset: u32) -> Self {
+        Self(offset | Self::VECTOR)
+    }
+    /// A dword or a pair of the program's constants.
+    pub(crate) const fn constant(offset: u32) -> Self {
+        Self(offset | Self::CONSTANT)
+    }
+    pub(crate) const fn offset(self) -> usize {
+        (self.0 & 0x3fff_ffff) as usize
+    }
+    /// All ones for a row, else zero.
+    pub(crate) const fn vector_mask(self) -> u32 {
+        ((self.0 as i32) >> 31) as u32
+    }
+    /// 1 for a constant, else 0.
+    pub(crate) const fn base_index(self) -> usize {
+        (self.0 >> 30 & 1) as usize
+    }
+    pub(crate) const fn is_vector(self) -> bool {
+        self.0 & Self::VECTOR != 0
+    }
+    pub(crate) const fn is_constant(self) -> bool {
+        self.0 & Self::CONSTANT != 0
+    }
+}
+
+/// Executes one micro-op and gives the index of the next; an index outside the program stops the wave, and
+/// [`Cx::event`] says why.
+///
+/// # Safety
+/// The CPU has the features of the back end that the handler was made for, the micro-op's slots lie inside the wave's
+/// block and the program's constants.
+pub(crate) type Handler = unsafe fn(&mut Cx<'_>, &MicroOp, u32) -> u32;
+
+/// One micro-op.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct MicroOp {
+    pub(crate) handler: Handler,
+    /// Destination.
+    pub(crate) d: Slot,
+    /// First source, or a memory instruction's vector address.
+    pub(crate) a: Slot,
+    /// Second source, or a memory instruction's data.
+    pub(crate) b: Slot,
+    /// Third source, or a memory instruction's scalar base.
+    pub(crate) c: Slot,
+    /// Immediate: offset, branch target, modifier bits.
+    pub(crate) imm: i32,
+    /// Second destination or second immediate.
+    pub(crate) aux: u32,
+}
+
+const _: () = assert!(size_of::<MicroOp>() == 32);
+
+impl MicroOp {
+    /// `aux` as a slot: the scalar destination of carries and compares beside a vector one.
+    pub(crate) const fn aux_slot(&self) -> Slot {
+        Slot(self.aux)
+    }
+}
+
+/// Index that no program has: the wave stops.
+pub(crate) const STOP: u32 = u32::MAX;

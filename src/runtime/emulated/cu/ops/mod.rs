@@ -1,0 +1,214 @@
+//! What instructions do: one function an operation of the tables, generic over the vector back end.
+//!
+//! Knows: registers, lanes, memory accessors. Must not know: encodings, families, scheduling.
+//!
+//! Every function has the shape of a handler, `fn name<V: Vector>(v, cx, op, pc) -> next`, and the name of its
+//! operation in `src/isa/tables`. The build script wraps each one for every back end. Abs, neg, `op_sel`, DPP and SDWA
+//! of sources are done by prefix micro-ops, clamp, omod and destination selects by suffix ones ([`modifiers`]), so the
+//! functions see plain sources and write plain results. The macros below write the loops.
+
+/// `name(a) -> d`, 32 bits a lane.
+macro_rules! vop1 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.w($v, op.a, chunk);
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b) -> d`, 32 bits a lane.
+macro_rules! vop2 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b, c) -> d`, 32 bits a lane.
+macro_rules! vop3 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b, d) -> d`, 32 bits a lane: the destination is the third source.
+macro_rules! vop2_tied {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident, $d:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $d) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.d, chunk));
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a) -> d`.
+macro_rules! qop1 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.q($v, op.a, chunk);
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a, b) -> d`.
+macro_rules! qop2 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a, b, c) -> d`.
+macro_rules! qop3 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk), cx.q($v, op.c, chunk));
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// Compares `name` (writes the lane mask `d`) and its `x` form (writes EXEC, and `d` where the family has a destination).
+/// Inactive lanes give 0.
+macro_rules! vcmp {
+    ($($(#[$doc:meta])* $name:ident $cmpx:ident |$v:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let mut mask = 0;
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                mask |= u64::from($v.bits($body)) << (chunk * V::LANES);
+            }
+            cx.set_lane_mask(op.d, mask & cx.exec());
+            pc + 1
+        }
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $cmpx<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let next = $name($v, cx, op, pc);
+            let mask = cx.lane_mask_of(op.d);
+            cx.set_lane_mask(Slot::scalar(layout::EXEC), mask);
+            next
+        }
+    )*};
+}
+
+/// [`vcmp`] of 64-bit operands.
+macro_rules! qcmp {
+    ($($(#[$doc:meta])* $name:ident $cmpx:ident |$v:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let mut mask = 0;
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
+                mask |= u64::from($v.bits($body)) << (chunk * V::LANES);
+            }
+            cx.set_lane_mask(op.d, mask & cx.exec());
+            pc + 1
+        }
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $cmpx<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let next = $name($v, cx, op, pc);
+            let mask = cx.lane_mask_of(op.d);
+            cx.set_lane_mask(Slot::scalar(layout::EXEC), mask);
+            next
+        }
+    )*};
+}
+
+/// Scalar `name(a, b) -> d`, 32 bits, with SCC as the body says: it gives `(result, Option<scc>)`.
+macro_rules! sop2 {
+    ($($(#[$doc:meta])* $name:ident |$cx:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(_v: V, $cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let ($a, $b) = ($cx.s32(op.a), $cx.s32(op.b));
+            let (r, scc): (u32, Option<bool>) = $body;
+            $cx.set_s32(op.d, r);
+            if let Some(scc) = scc {
+                $cx.set_scc(scc);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// Scalar `name(a, b) -> d`, 64 bits; `b` is read as a pair (shift counts use its low bits).
+macro_rules! sop2_64 {
+    ($($(#[$doc:meta])* $name:ident |$cx:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(_v: V, $cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let ($a, $b) = ($cx.s64(op.a), $cx.s64(op.b));
+            let (r, scc): (u64, Option<bool>) = $body;
+            $cx.set_s64(op.d, r);
+            if let Some(scc) = scc {
+                $cx.set_scc(scc);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+pub(crate) mod valu_int;

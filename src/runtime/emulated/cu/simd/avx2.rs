@@ -1,0 +1,503 @@
+//! The AVX2 back end (with FMA and F16C): 8 lanes a register, predicates as all-ones lanes.
+//!
+//! Knows: the intrinsics. Must not know: waves, instructions.
+#![expect(
+    unsafe_code,
+    reason = "CPU intrinsics; the token proves that the CPU has them"
+)]
+
+use super::{MAX_LANES, Quads, Vector, Words};
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// Token: the CPU has AVX2, FMA and F16C.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx2(());
+
+/// An intrinsic call, allowed by the token.
+macro_rules! cpu {
+    ($call:expr) => {
+        // SAFETY: an `Avx2` exists only where the CPU's features were detected.
+        unsafe { $call }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    /// The token, if the CPU has the features.
+    pub(crate) fn new() -> Option<Self> {
+        (is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt"))
+        .then_some(Self(()))
+    }
+
+    /// The token inside a function whose features say so.
+    ///
+    /// # Safety
+    /// The CPU has the features of [`Self::new`].
+    #[inline(always)]
+    pub(crate) unsafe fn assume() -> Self {
+        Self(())
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Avx2 {
+    /// Never on this architecture.
+    pub(crate) fn new() -> Option<Self> {
+        None
+    }
+}
+
+/// 8 64-bit lanes: lanes 0 to 3, lanes 4 to 7.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quad(__m256i, __m256i);
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn ps(a: __m256i) -> __m256 {
+    cpu!(_mm256_castsi256_ps(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bits_ps(a: __m256) -> __m256i {
+    cpu!(_mm256_castps_si256(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn pd(a: __m256i) -> __m256d {
+    cpu!(_mm256_castsi256_pd(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bits_pd(a: __m256d) -> __m256i {
+    cpu!(_mm256_castpd_si256(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn low_half(a: __m256i) -> __m128i {
+    cpu!(_mm256_castsi256_si128(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn high_half(a: __m256i) -> __m128i {
+    cpu!(_mm256_extracti128_si256::<1>(a))
+}
+/// Even dwords of both (lane by lane the low halves of 64-bit lanes).
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn pick<const ODD: i32>(a: Quad) -> __m256i {
+    // shuffle_ps takes two dwords of each source per 128-bit half; the permute puts the quarters in order
+    let mixed = if ODD == 0 {
+        cpu!(_mm256_shuffle_ps::<0b10_00_10_00>(ps(a.0), ps(a.1)))
+    } else {
+        cpu!(_mm256_shuffle_ps::<0b11_01_11_01>(ps(a.0), ps(a.1)))
+    };
+    cpu!(_mm256_permute4x64_epi64::<0b11_01_10_00>(bits_ps(mixed)))
+}
+/// A mask of 64-bit lanes from both halves, as 32-bit lanes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn narrow_mask(lo: __m256i, hi: __m256i) -> __m256i {
+    pick::<0>(Quad(lo, hi))
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Vector for Avx2 {
+    const LANES: usize = 8;
+    type W = __m256i;
+    type Q = Quad;
+    type M = __m256i;
+
+    #[inline(always)]
+    fn words(self, a: __m256i) -> Words {
+        let mut out = [0; MAX_LANES];
+        cpu!(_mm256_storeu_si256(out.as_mut_ptr().cast(), a));
+        out
+    }
+    #[inline(always)]
+    fn from_words(self, a: &Words) -> __m256i {
+        cpu!(_mm256_loadu_si256(a.as_ptr().cast()))
+    }
+    #[inline(always)]
+    fn quads(self, a: Quad) -> Quads {
+        let mut out = [0; MAX_LANES];
+        let (lo, hi) = out.split_at_mut(4);
+        cpu!(_mm256_storeu_si256(lo.as_mut_ptr().cast(), a.0));
+        cpu!(_mm256_storeu_si256(hi.as_mut_ptr().cast(), a.1));
+        out
+    }
+    #[inline(always)]
+    fn from_quads(self, a: &Quads) -> Quad {
+        let (lo, hi) = a.split_at(4);
+        Quad(
+            cpu!(_mm256_loadu_si256(lo.as_ptr().cast())),
+            cpu!(_mm256_loadu_si256(hi.as_ptr().cast())),
+        )
+    }
+    #[inline(always)]
+    fn mask(self, bits: u32) -> __m256i {
+        let lane = cpu!(_mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128));
+        cpu!(_mm256_cmpeq_epi32(
+            _mm256_and_si256(_mm256_set1_epi32(bits as i32), lane),
+            lane
+        ))
+    }
+    #[inline(always)]
+    fn bits(self, m: __m256i) -> u32 {
+        cpu!(_mm256_movemask_ps(ps(m))) as u32
+    }
+    #[inline(always)]
+    fn mask_and(self, a: __m256i, b: __m256i) -> __m256i {
+        self.and(a, b)
+    }
+    #[inline(always)]
+    unsafe fn load(self, p: *const u32) -> __m256i {
+        // SAFETY: readable for LANES dwords by the caller's promise.
+        unsafe { _mm256_loadu_si256(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, p: *mut u32, a: __m256i) {
+        // SAFETY: writable for LANES dwords by the caller's promise.
+        unsafe { _mm256_storeu_si256(p.cast(), a) };
+    }
+    #[inline(always)]
+    unsafe fn store_masked(self, p: *mut u32, m: __m256i, a: __m256i) {
+        // SAFETY: readable and writable for LANES dwords, and private, by the caller's promise.
+        unsafe { self.store(p, self.select(m, a, self.load(p))) };
+    }
+    #[inline(always)]
+    unsafe fn load_operand(self, p: *const u32, vector: u32) -> __m256i {
+        let m = self.splat(vector);
+        // SAFETY: one dword is readable; the masked load touches the row only where it is one.
+        unsafe {
+            let row = _mm256_maskload_epi32(p.cast(), m);
+            self.select(m, row, _mm256_set1_epi32(p.cast::<i32>().read()))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared(self, p: *const u8, m: __m256i) -> __m256i {
+        // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+        unsafe { _mm256_maskload_epi32(p.cast(), m) }
+    }
+    #[inline(always)]
+    unsafe fn store_shared(self, p: *mut u8, m: __m256i, a: __m256i) {
+        // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+        unsafe { _mm256_maskstore_epi32(p.cast(), m, a) };
+    }
+
+    #[inline(always)]
+    fn splat(self, a: u32) -> __m256i {
+        cpu!(_mm256_set1_epi32(a as i32))
+    }
+    #[inline(always)]
+    fn qsplat(self, a: u64) -> Quad {
+        let a = cpu!(_mm256_set1_epi64x(a as i64));
+        Quad(a, a)
+    }
+    #[inline(always)]
+    fn select(self, m: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_blendv_epi8(b, a, m))
+    }
+    #[inline(always)]
+    fn qselect(self, m: __m256i, a: Quad, b: Quad) -> Quad {
+        let m = self.sext(m);
+        Quad(
+            cpu!(_mm256_blendv_epi8(b.0, a.0, m.0)),
+            cpu!(_mm256_blendv_epi8(b.1, a.1, m.1)),
+        )
+    }
+    #[inline(always)]
+    fn join(self, lo: __m256i, hi: __m256i) -> Quad {
+        let even = cpu!(_mm256_unpacklo_epi32(lo, hi));
+        let odd = cpu!(_mm256_unpackhi_epi32(lo, hi));
+        Quad(
+            cpu!(_mm256_permute2x128_si256::<0x20>(even, odd)),
+            cpu!(_mm256_permute2x128_si256::<0x31>(even, odd)),
+        )
+    }
+    #[inline(always)]
+    fn lo(self, a: Quad) -> __m256i {
+        pick::<0>(a)
+    }
+    #[inline(always)]
+    fn hi(self, a: Quad) -> __m256i {
+        pick::<1>(a)
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_add_epi32(a, b))
+    }
+    #[inline(always)]
+    fn sub(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_sub_epi32(a, b))
+    }
+    #[inline(always)]
+    fn mul_lo(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_mullo_epi32(a, b))
+    }
+    #[inline(always)]
+    fn and(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_and_si256(a, b))
+    }
+    #[inline(always)]
+    fn or(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_or_si256(a, b))
+    }
+    #[inline(always)]
+    fn xor(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_xor_si256(a, b))
+    }
+    #[inline(always)]
+    fn shl(self, a: __m256i, count: __m256i) -> __m256i {
+        cpu!(_mm256_sllv_epi32(
+            a,
+            _mm256_and_si256(count, _mm256_set1_epi32(31))
+        ))
+    }
+    #[inline(always)]
+    fn shr(self, a: __m256i, count: __m256i) -> __m256i {
+        cpu!(_mm256_srlv_epi32(
+            a,
+            _mm256_and_si256(count, _mm256_set1_epi32(31))
+        ))
+    }
+    #[inline(always)]
+    fn sar(self, a: __m256i, count: __m256i) -> __m256i {
+        cpu!(_mm256_srav_epi32(
+            a,
+            _mm256_and_si256(count, _mm256_set1_epi32(31))
+        ))
+    }
+    #[inline(always)]
+    fn min_u(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_min_epu32(a, b))
+    }
+    #[inline(always)]
+    fn max_u(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_max_epu32(a, b))
+    }
+    #[inline(always)]
+    fn min_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_min_epi32(a, b))
+    }
+    #[inline(always)]
+    fn max_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_max_epi32(a, b))
+    }
+    #[inline(always)]
+    fn eq(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_cmpeq_epi32(a, b))
+    }
+    #[inline(always)]
+    fn lt_u(self, a: __m256i, b: __m256i) -> __m256i {
+        let flip = self.splat(0x8000_0000);
+        self.lt_i(self.xor(a, flip), self.xor(b, flip))
+    }
+    #[inline(always)]
+    fn lt_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_cmpgt_epi32(b, a))
+    }
+    #[inline(always)]
+    fn mul_wide_u(self, a: __m256i, b: __m256i) -> Quad {
+        let (a, b) = (self.zext(a), self.zext(b));
+        Quad(
+            cpu!(_mm256_mul_epu32(a.0, b.0)),
+            cpu!(_mm256_mul_epu32(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn mul_wide_i(self, a: __m256i, b: __m256i) -> Quad {
+        let (a, b) = (self.zext(a), self.zext(b));
+        Quad(
+            cpu!(_mm256_mul_epi32(a.0, b.0)),
+            cpu!(_mm256_mul_epi32(a.1, b.1)),
+        )
+    }
+
+    #[inline(always)]
+    fn qadd(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm256_add_epi64(a.0, b.0)),
+            cpu!(_mm256_add_epi64(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qsub(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm256_sub_epi64(a.0, b.0)),
+            cpu!(_mm256_sub_epi64(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qshl(self, a: Quad, count: Quad) -> Quad {
+        let m = cpu!(_mm256_set1_epi64x(63));
+        Quad(
+            cpu!(_mm256_sllv_epi64(a.0, _mm256_and_si256(count.0, m))),
+            cpu!(_mm256_sllv_epi64(a.1, _mm256_and_si256(count.1, m))),
+        )
+    }
+    #[inline(always)]
+    fn qshr(self, a: Quad, count: Quad) -> Quad {
+        let m = cpu!(_mm256_set1_epi64x(63));
+        Quad(
+            cpu!(_mm256_srlv_epi64(a.0, _mm256_and_si256(count.0, m))),
+            cpu!(_mm256_srlv_epi64(a.1, _mm256_and_si256(count.1, m))),
+        )
+    }
+    #[inline(always)]
+    fn qeq(self, a: Quad, b: Quad) -> __m256i {
+        narrow_mask(
+            cpu!(_mm256_cmpeq_epi64(a.0, b.0)),
+            cpu!(_mm256_cmpeq_epi64(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qlt_u(self, a: Quad, b: Quad) -> __m256i {
+        let flip = self.qsplat(1 << 63);
+        let flipped = |a: Quad| {
+            Quad(
+                cpu!(_mm256_xor_si256(a.0, flip.0)),
+                cpu!(_mm256_xor_si256(a.1, flip.1)),
+            )
+        };
+        self.qlt_i(flipped(a), flipped(b))
+    }
+    #[inline(always)]
+    fn qlt_i(self, a: Quad, b: Quad) -> __m256i {
+        narrow_mask(
+            cpu!(_mm256_cmpgt_epi64(b.0, a.0)),
+            cpu!(_mm256_cmpgt_epi64(b.1, a.1)),
+        )
+    }
+    #[inline(always)]
+    fn zext(self, a: __m256i) -> Quad {
+        Quad(
+            cpu!(_mm256_cvtepu32_epi64(low_half(a))),
+            cpu!(_mm256_cvtepu32_epi64(high_half(a))),
+        )
+    }
+    #[inline(always)]
+    fn sext(self, a: __m256i) -> Quad {
+        Quad(
+            cpu!(_mm256_cvtepi32_epi64(low_half(a))),
+            cpu!(_mm256_cvtepi32_epi64(high_half(a))),
+        )
+    }
+
+    #[inline(always)]
+    fn fadd_raw(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_add_ps(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn fmul_raw(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_mul_ps(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn ffma_raw(self, a: __m256i, b: __m256i, c: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_fmadd_ps(ps(a), ps(b), ps(c))))
+    }
+    #[inline(always)]
+    fn fdiv_raw(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_div_ps(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn fsqrt_raw(self, a: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_sqrt_ps(ps(a))))
+    }
+    #[inline(always)]
+    fn feq(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_cmp_ps::<_CMP_EQ_OQ>(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn flt(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_cmp_ps::<_CMP_LT_OQ>(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn fle(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_cmp_ps::<_CMP_LE_OQ>(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn funord(self, a: __m256i, b: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_cmp_ps::<_CMP_UNORD_Q>(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn cvt_f32_i32(self, a: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_cvtepi32_ps(a)))
+    }
+    #[inline(always)]
+    fn cvt_f32_f16(self, a: __m256i) -> __m256i {
+        // the low halves of the eight dwords, packed into 128 bits
+        let halves = self.and(a, self.splat(0xffff));
+        let packed = cpu!(_mm_packus_epi32(low_half(halves), high_half(halves)));
+        bits_ps(cpu!(_mm256_cvtph_ps(packed)))
+    }
+    #[inline(always)]
+    fn cvt_f16_f32(self, a: __m256i) -> __m256i {
+        cpu!(_mm256_cvtepu16_epi32(_mm256_cvtps_ph::<0>(ps(a))))
+    }
+
+    #[inline(always)]
+    fn dadd_raw(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_add_pd(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_add_pd(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dmul_raw(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_mul_pd(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_mul_pd(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dfma_raw(self, a: Quad, b: Quad, c: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_fmadd_pd(pd(a.0), pd(b.0), pd(c.0)))),
+            bits_pd(cpu!(_mm256_fmadd_pd(pd(a.1), pd(b.1), pd(c.1)))),
+        )
+    }
+    #[inline(always)]
+    fn deq(self, a: Quad, b: Quad) -> __m256i {
+        narrow_mask(
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_EQ_OQ>(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_EQ_OQ>(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dlt(self, a: Quad, b: Quad) -> __m256i {
+        narrow_mask(
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_LT_OQ>(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_LT_OQ>(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dle(self, a: Quad, b: Quad) -> __m256i {
+        narrow_mask(
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_LE_OQ>(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_LE_OQ>(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dunord(self, a: Quad, b: Quad) -> __m256i {
+        narrow_mask(
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_UNORD_Q>(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_cmp_pd::<_CMP_UNORD_Q>(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f64_i32(self, a: __m256i) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_cvtepi32_pd(low_half(a)))),
+            bits_pd(cpu!(_mm256_cvtepi32_pd(high_half(a)))),
+        )
+    }
+}

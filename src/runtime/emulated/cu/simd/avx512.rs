@@ -1,0 +1,518 @@
+//! The AVX-512 back end (F, BW, DQ, VL): 16 lanes a register, predicates in mask registers.
+//!
+//! Knows: the intrinsics. Must not know: waves, instructions.
+#![expect(
+    unsafe_code,
+    reason = "CPU intrinsics; the token proves that the CPU has them"
+)]
+
+use super::{MAX_LANES, Quads, Vector, Words};
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// Token: the CPU has AVX-512 F, BW, DQ and VL, FMA and F16C.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512(());
+
+/// An intrinsic call, allowed by the token.
+macro_rules! cpu {
+    ($call:expr) => {
+        // SAFETY: an `Avx512` exists only where the CPU's features were detected.
+        unsafe { $call }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx512 {
+    /// The token, if the CPU has the features.
+    pub(crate) fn new() -> Option<Self> {
+        (is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt"))
+        .then_some(Self(()))
+    }
+
+    /// The token inside a function whose features say so.
+    ///
+    /// # Safety
+    /// The CPU has the features of [`Self::new`].
+    #[inline(always)]
+    pub(crate) unsafe fn assume() -> Self {
+        Self(())
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Avx512 {
+    /// Never on this architecture.
+    pub(crate) fn new() -> Option<Self> {
+        None
+    }
+}
+
+/// 16 64-bit lanes: lanes 0 to 7, lanes 8 to 15.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quad(__m512i, __m512i);
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn ps(a: __m512i) -> __m512 {
+    cpu!(_mm512_castsi512_ps(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bits_ps(a: __m512) -> __m512i {
+    cpu!(_mm512_castps_si512(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn pd(a: __m512i) -> __m512d {
+    cpu!(_mm512_castsi512_pd(a))
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bits_pd(a: __m512d) -> __m512i {
+    cpu!(_mm512_castpd_si512(a))
+}
+/// Both halves' masks as one.
+#[inline(always)]
+fn both(lo: u8, hi: u8) -> u16 {
+    u16::from(lo) | u16::from(hi) << 8
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Vector for Avx512 {
+    const LANES: usize = MAX_LANES;
+    type W = __m512i;
+    type Q = Quad;
+    type M = __mmask16;
+
+    #[inline(always)]
+    fn words(self, a: __m512i) -> Words {
+        let mut out = [0; MAX_LANES];
+        cpu!(_mm512_storeu_si512(out.as_mut_ptr().cast(), a));
+        out
+    }
+    #[inline(always)]
+    fn from_words(self, a: &Words) -> __m512i {
+        cpu!(_mm512_loadu_si512(a.as_ptr().cast()))
+    }
+    #[inline(always)]
+    fn quads(self, a: Quad) -> Quads {
+        let mut out = [0; MAX_LANES];
+        let (lo, hi) = out.split_at_mut(8);
+        cpu!(_mm512_storeu_si512(lo.as_mut_ptr().cast(), a.0));
+        cpu!(_mm512_storeu_si512(hi.as_mut_ptr().cast(), a.1));
+        out
+    }
+    #[inline(always)]
+    fn from_quads(self, a: &Quads) -> Quad {
+        let (lo, hi) = a.split_at(8);
+        Quad(
+            cpu!(_mm512_loadu_si512(lo.as_ptr().cast())),
+            cpu!(_mm512_loadu_si512(hi.as_ptr().cast())),
+        )
+    }
+    #[inline(always)]
+    fn mask(self, bits: u32) -> u16 {
+        bits as u16
+    }
+    #[inline(always)]
+    fn bits(self, m: u16) -> u32 {
+        u32::from(m)
+    }
+    #[inline(always)]
+    unsafe fn load(self, p: *const u32) -> __m512i {
+        // SAFETY: readable for LANES dwords by the caller's promise.
+        unsafe { _mm512_loadu_si512(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, p: *mut u32, a: __m512i) {
+        // SAFETY: writable for LANES dwords by the caller's promise.
+        unsafe { _mm512_storeu_si512(p.cast(), a) };
+    }
+    #[inline(always)]
+    unsafe fn store_masked(self, p: *mut u32, m: u16, a: __m512i) {
+        // SAFETY: writable for LANES dwords by the caller's promise.
+        unsafe { _mm512_mask_storeu_epi32(p.cast(), m, a) };
+    }
+    #[inline(always)]
+    unsafe fn load_operand(self, p: *const u32, vector: u32) -> __m512i {
+        // SAFETY: one dword is readable; the masked load touches the row only where it is one.
+        unsafe {
+            _mm512_mask_loadu_epi32(
+                _mm512_set1_epi32(p.cast::<i32>().read()),
+                vector as u16,
+                p.cast(),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared(self, p: *const u8, m: u16) -> __m512i {
+        // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+        unsafe { _mm512_maskz_loadu_epi32(m, p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_shared(self, p: *mut u8, m: u16, a: __m512i) {
+        // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+        unsafe { _mm512_mask_storeu_epi32(p.cast(), m, a) };
+    }
+    #[inline(always)]
+    unsafe fn gather(self, base: *const u8, offset: __m512i, m: u16) -> __m512i {
+        let offset = self.zext(offset);
+        // SAFETY: readable for the lanes of `m`; the offsets are zero-extended to 64 bits.
+        unsafe {
+            let lo = _mm512_mask_i64gather_epi32::<1>(
+                _mm256_setzero_si256(),
+                m as u8,
+                offset.0,
+                base.cast(),
+            );
+            let hi = _mm512_mask_i64gather_epi32::<1>(
+                _mm256_setzero_si256(),
+                (m >> 8) as u8,
+                offset.1,
+                base.cast(),
+            );
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(lo), hi)
+        }
+    }
+
+    #[inline(always)]
+    fn splat(self, a: u32) -> __m512i {
+        cpu!(_mm512_set1_epi32(a as i32))
+    }
+    #[inline(always)]
+    fn qsplat(self, a: u64) -> Quad {
+        let a = cpu!(_mm512_set1_epi64(a as i64));
+        Quad(a, a)
+    }
+    #[inline(always)]
+    fn select(self, m: u16, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_mask_blend_epi32(m, b, a))
+    }
+    #[inline(always)]
+    fn qselect(self, m: u16, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm512_mask_blend_epi64(m as u8, b.0, a.0)),
+            cpu!(_mm512_mask_blend_epi64((m >> 8) as u8, b.1, a.1)),
+        )
+    }
+    #[inline(always)]
+    fn join(self, lo: __m512i, hi: __m512i) -> Quad {
+        let first = cpu!(_mm512_setr_epi32(
+            0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+        ));
+        let second = cpu!(_mm512_setr_epi32(
+            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+        ));
+        Quad(
+            cpu!(_mm512_permutex2var_epi32(lo, first, hi)),
+            cpu!(_mm512_permutex2var_epi32(lo, second, hi)),
+        )
+    }
+    #[inline(always)]
+    fn lo(self, a: Quad) -> __m512i {
+        let even = cpu!(_mm512_setr_epi32(
+            0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+        ));
+        cpu!(_mm512_permutex2var_epi32(a.0, even, a.1))
+    }
+    #[inline(always)]
+    fn hi(self, a: Quad) -> __m512i {
+        let odd = cpu!(_mm512_setr_epi32(
+            1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+        ));
+        cpu!(_mm512_permutex2var_epi32(a.0, odd, a.1))
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_add_epi32(a, b))
+    }
+    #[inline(always)]
+    fn sub(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_sub_epi32(a, b))
+    }
+    #[inline(always)]
+    fn mul_lo(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_mullo_epi32(a, b))
+    }
+    #[inline(always)]
+    fn and(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_and_si512(a, b))
+    }
+    #[inline(always)]
+    fn or(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_or_si512(a, b))
+    }
+    #[inline(always)]
+    fn xor(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_xor_si512(a, b))
+    }
+    #[inline(always)]
+    fn shl(self, a: __m512i, count: __m512i) -> __m512i {
+        cpu!(_mm512_sllv_epi32(
+            a,
+            _mm512_and_si512(count, _mm512_set1_epi32(31))
+        ))
+    }
+    #[inline(always)]
+    fn shr(self, a: __m512i, count: __m512i) -> __m512i {
+        cpu!(_mm512_srlv_epi32(
+            a,
+            _mm512_and_si512(count, _mm512_set1_epi32(31))
+        ))
+    }
+    #[inline(always)]
+    fn sar(self, a: __m512i, count: __m512i) -> __m512i {
+        cpu!(_mm512_srav_epi32(
+            a,
+            _mm512_and_si512(count, _mm512_set1_epi32(31))
+        ))
+    }
+    #[inline(always)]
+    fn min_u(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_min_epu32(a, b))
+    }
+    #[inline(always)]
+    fn max_u(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_max_epu32(a, b))
+    }
+    #[inline(always)]
+    fn min_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_min_epi32(a, b))
+    }
+    #[inline(always)]
+    fn max_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_max_epi32(a, b))
+    }
+    #[inline(always)]
+    fn eq(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmpeq_epi32_mask(a, b))
+    }
+    #[inline(always)]
+    fn lt_u(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmplt_epu32_mask(a, b))
+    }
+    #[inline(always)]
+    fn lt_i(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmplt_epi32_mask(a, b))
+    }
+    #[inline(always)]
+    fn mul_wide_u(self, a: __m512i, b: __m512i) -> Quad {
+        let (a, b) = (self.zext(a), self.zext(b));
+        Quad(
+            cpu!(_mm512_mul_epu32(a.0, b.0)),
+            cpu!(_mm512_mul_epu32(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn mul_wide_i(self, a: __m512i, b: __m512i) -> Quad {
+        let (a, b) = (self.zext(a), self.zext(b));
+        Quad(
+            cpu!(_mm512_mul_epi32(a.0, b.0)),
+            cpu!(_mm512_mul_epi32(a.1, b.1)),
+        )
+    }
+
+    #[inline(always)]
+    fn qadd(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm512_add_epi64(a.0, b.0)),
+            cpu!(_mm512_add_epi64(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qsub(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm512_sub_epi64(a.0, b.0)),
+            cpu!(_mm512_sub_epi64(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qshl(self, a: Quad, count: Quad) -> Quad {
+        let m = cpu!(_mm512_set1_epi64(63));
+        Quad(
+            cpu!(_mm512_sllv_epi64(a.0, _mm512_and_si512(count.0, m))),
+            cpu!(_mm512_sllv_epi64(a.1, _mm512_and_si512(count.1, m))),
+        )
+    }
+    #[inline(always)]
+    fn qshr(self, a: Quad, count: Quad) -> Quad {
+        let m = cpu!(_mm512_set1_epi64(63));
+        Quad(
+            cpu!(_mm512_srlv_epi64(a.0, _mm512_and_si512(count.0, m))),
+            cpu!(_mm512_srlv_epi64(a.1, _mm512_and_si512(count.1, m))),
+        )
+    }
+    #[inline(always)]
+    fn qsar(self, a: Quad, count: Quad) -> Quad {
+        let m = cpu!(_mm512_set1_epi64(63));
+        Quad(
+            cpu!(_mm512_srav_epi64(a.0, _mm512_and_si512(count.0, m))),
+            cpu!(_mm512_srav_epi64(a.1, _mm512_and_si512(count.1, m))),
+        )
+    }
+    #[inline(always)]
+    fn qeq(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmpeq_epi64_mask(a.0, b.0)),
+            cpu!(_mm512_cmpeq_epi64_mask(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qlt_u(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmplt_epu64_mask(a.0, b.0)),
+            cpu!(_mm512_cmplt_epu64_mask(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qlt_i(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmplt_epi64_mask(a.0, b.0)),
+            cpu!(_mm512_cmplt_epi64_mask(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn zext(self, a: __m512i) -> Quad {
+        Quad(
+            cpu!(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(a))),
+            cpu!(_mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(a))),
+        )
+    }
+    #[inline(always)]
+    fn sext(self, a: __m512i) -> Quad {
+        Quad(
+            cpu!(_mm512_cvtepi32_epi64(_mm512_castsi512_si256(a))),
+            cpu!(_mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(a))),
+        )
+    }
+
+    #[inline(always)]
+    fn fadd_raw(self, a: __m512i, b: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_add_ps(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn fmul_raw(self, a: __m512i, b: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_mul_ps(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn ffma_raw(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_fmadd_ps(ps(a), ps(b), ps(c))))
+    }
+    #[inline(always)]
+    fn fdiv_raw(self, a: __m512i, b: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_div_ps(ps(a), ps(b))))
+    }
+    #[inline(always)]
+    fn fsqrt_raw(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_sqrt_ps(ps(a))))
+    }
+    #[inline(always)]
+    fn feq(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmp_ps_mask::<_CMP_EQ_OQ>(ps(a), ps(b)))
+    }
+    #[inline(always)]
+    fn flt(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(ps(a), ps(b)))
+    }
+    #[inline(always)]
+    fn fle(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmp_ps_mask::<_CMP_LE_OQ>(ps(a), ps(b)))
+    }
+    #[inline(always)]
+    fn funord(self, a: __m512i, b: __m512i) -> u16 {
+        cpu!(_mm512_cmp_ps_mask::<_CMP_UNORD_Q>(ps(a), ps(b)))
+    }
+    #[inline(always)]
+    fn cvt_f32_i32(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_cvtepi32_ps(a)))
+    }
+    #[inline(always)]
+    fn cvt_f32_u32(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_cvtepu32_ps(a)))
+    }
+    #[inline(always)]
+    fn cvt_f32_f16(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a))))
+    }
+    #[inline(always)]
+    fn cvt_f16_f32(self, a: __m512i) -> __m512i {
+        cpu!(_mm512_cvtepu16_epi32(_mm512_cvtps_ph::<0>(ps(a))))
+    }
+
+    #[inline(always)]
+    fn dadd_raw(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_add_pd(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm512_add_pd(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dmul_raw(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_mul_pd(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm512_mul_pd(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dfma_raw(self, a: Quad, b: Quad, c: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_fmadd_pd(pd(a.0), pd(b.0), pd(c.0)))),
+            bits_pd(cpu!(_mm512_fmadd_pd(pd(a.1), pd(b.1), pd(c.1)))),
+        )
+    }
+    #[inline(always)]
+    fn deq(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmp_pd_mask::<_CMP_EQ_OQ>(pd(a.0), pd(b.0))),
+            cpu!(_mm512_cmp_pd_mask::<_CMP_EQ_OQ>(pd(a.1), pd(b.1))),
+        )
+    }
+    #[inline(always)]
+    fn dlt(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(pd(a.0), pd(b.0))),
+            cpu!(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(pd(a.1), pd(b.1))),
+        )
+    }
+    #[inline(always)]
+    fn dle(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmp_pd_mask::<_CMP_LE_OQ>(pd(a.0), pd(b.0))),
+            cpu!(_mm512_cmp_pd_mask::<_CMP_LE_OQ>(pd(a.1), pd(b.1))),
+        )
+    }
+    #[inline(always)]
+    fn dunord(self, a: Quad, b: Quad) -> u16 {
+        both(
+            cpu!(_mm512_cmp_pd_mask::<_CMP_UNORD_Q>(pd(a.0), pd(b.0))),
+            cpu!(_mm512_cmp_pd_mask::<_CMP_UNORD_Q>(pd(a.1), pd(b.1))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f64_i32(self, a: __m512i) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_cvtepi32_pd(_mm512_castsi512_si256(a)))),
+            bits_pd(cpu!(_mm512_cvtepi32_pd(_mm512_extracti64x4_epi64::<1>(a)))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f64_u32(self, a: __m512i) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_cvtepu32_pd(_mm512_castsi512_si256(a)))),
+            bits_pd(cpu!(_mm512_cvtepu32_pd(_mm512_extracti64x4_epi64::<1>(a)))),
+        )
+    }
+}
