@@ -4,10 +4,16 @@
 
 use super::row::Row;
 
+/// The longest instruction in bytes: a GFX10 image instruction with three words of extra addresses.
+pub const MAX_BYTES: usize = 20;
+
 /// The most operands that a row has.
 pub const MAX_OPERANDS: usize = 6;
 
 /// Which half of a 32-bit VGPR a 16-bit operand names (RDNA3 ISA, "16-bit VGPR operands", true16).
+///
+/// Families with true16 set `Lo` or `Hi` for every 16-bit VGPR operand, in VOP3 from `op_sel`;
+/// `Mods::op_sel` then concerns operands that are no VGPRs only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Half {
     /// The operand is the whole register, or a 16-bit value whose half `op_sel` chooses.
@@ -137,7 +143,7 @@ pub struct Mods {
     pub neg_hi: u8,
     /// `op_sel`; bit 3 chooses the destination's half.
     pub op_sel: u8,
-    /// VOP3P `op_sel_hi`.
+    /// VOP3P `op_sel_hi`; all ones for packed operations in other encodings.
     pub op_sel_hi: u8,
     /// Clamp.
     pub clamp: bool,
@@ -182,8 +188,10 @@ pub struct Inst {
     pub operands: [Operand; MAX_OPERANDS],
     /// Modifiers.
     pub mods: Mods,
-    /// Bytes taken, literal and DPP/SDWA words included: 4, 8, 12 or 16.
+    /// Bytes taken, literal, DPP, SDWA and address words included: 4 to [`MAX_BYTES`].
     pub len: u8,
+    /// The words as read, `len / 4` of them; the rest are 0.
+    pub words: [u32; MAX_BYTES / 4],
     /// The Y half of a VOPD instruction: its row and operands.
     pub dual: Option<(&'static Row, [Operand; MAX_OPERANDS])>,
 }

@@ -167,7 +167,29 @@ impl OperandSpec {
                 | Field::SdstTied
                 | Field::VccDst
                 | Field::ExecDst
+                | Field::VdataTied
+                | Field::SdataTied
         )
+    }
+
+    /// True when the instruction reads the operand.
+    #[must_use]
+    pub const fn is_src(&self) -> bool {
+        !matches!(
+            self.field,
+            Field::Vdst | Field::Sdst | Field::VccDst | Field::ExecDst
+        )
+    }
+
+    /// Registers taken by a wave of 64 or 32 lanes, lane masks included; 0 for immediates.
+    #[must_use]
+    pub const fn registers(&self, wave64: bool) -> u8 {
+        match (self.ty, wave64) {
+            (Ty::Mask, true) => 2,
+            (Ty::Mask, false) => 1,
+            (_, true) => self.wave64_dwords,
+            (_, false) => self.dwords,
+        }
     }
 }
 

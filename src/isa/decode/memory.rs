@@ -1,0 +1,281 @@
+//! DS, FLAT with GLOBAL and SCRATCH, MUBUF, MTBUF and MIMG.
+use super::super::family::Generation;
+use super::super::inst::{Inst, Mods, Operand};
+use super::super::row::{Encoding, Field, Row, RowFlags};
+use super::fields::{bit, bits, sgpr, signed, vgpr, vgpr_or_agpr};
+use super::{DecodeError, Decoder, Operands};
+
+/// Bits of [`Mods::cpol`].
+const GLC: u8 = 1;
+const SLC: u8 = 2;
+const DLC: u8 = 4;
+const SCC: u8 = 16;
+
+fn cpol(glc: bool, slc: bool, dlc: bool, scc: bool) -> u8 {
+    u8::from(glc) * GLC | u8::from(slc) * SLC | u8::from(dlc) * DLC | u8::from(scc) * SCC
+}
+
+/// SGPR number that GFX9 reads as "no scalar address".
+const NO_SADDR: u32 = 0x7f;
+
+impl Decoder {
+    pub(super) fn ds(&mut self, word: u32) -> Result<Inst, DecodeError> {
+        let (opcode, gds, agpr) = match self.family.generation() {
+            Generation::Gfx9 => (
+                bits(word, 17, 8),
+                bit(word, 16),
+                self.family.has_memory_agprs() && bit(word, 25),
+            ),
+            Generation::Gfx11 => (bits(word, 18, 8), bit(word, 17), false),
+        };
+        let row = self.row(Encoding::Ds, opcode, 2)?;
+        let high = self.words[1];
+        let mut mods = Mods {
+            gds: gds || row.flags.contains(RowFlags::GDS),
+            ..Mods::default()
+        };
+        if row.flags.contains(RowFlags::OFFSET2) {
+            mods.offset = bits(word, 0, 8) as i32;
+            mods.offset1 = bits(word, 8, 8) as u8;
+        } else {
+            mods.offset = bits(word, 0, 16) as i32;
+        }
+        let mut operands = Operands::default();
+        for (operand, spec) in operands.iter_mut().zip(row.operands) {
+            let (index, agpr) = match spec.field {
+                Field::Vdst | Field::VdstTied => (bits(high, 24, 8), agpr),
+                Field::Vaddr => (bits(high, 0, 8), false),
+                // GWS instructions have their datum in the address field
+                Field::Data0 if row.flags.contains(RowFlags::GDS) => (bits(high, 0, 8), agpr),
+                Field::Data0 => (bits(high, 8, 8), agpr),
+                Field::Data1 => (bits(high, 16, 8), agpr),
+                _ => continue,
+            };
+            *operand = self.data_register(row, index, spec.dwords, agpr)?;
+        }
+        Ok(self.finish(row, operands, mods))
+    }
+
+    fn data_register(
+        &self,
+        row: &'static Row,
+        index: u32,
+        dwords: u8,
+        agpr: bool,
+    ) -> Result<Operand, DecodeError> {
+        self.vgpr_tuple(row, index, dwords)?;
+        Ok(vgpr_or_agpr(index, dwords, agpr))
+    }
+
+    pub(super) fn flat(&mut self, word: u32) -> Result<Inst, DecodeError> {
+        let generation = self.family.generation();
+        let segment = match generation {
+            Generation::Gfx9 => bits(word, 14, 2),
+            Generation::Gfx11 => bits(word, 16, 2),
+        };
+        let encoding = match segment {
+            0 => Encoding::Flat,
+            1 => Encoding::Scratch,
+            2 => Encoding::Global,
+            _ => return Err(self.no_encoding(2)),
+        };
+        let row = self.row(encoding, bits(word, 18, 7), 2)?;
+        let high = self.words[1];
+        let mut mods = Mods::default();
+        let saddr = bits(high, 16, 7);
+        let (scalar, lane_offset, agpr);
+        match generation {
+            Generation::Gfx9 => {
+                scalar = encoding != Encoding::Flat && saddr != NO_SADDR;
+                mods.cpol = cpol(
+                    bit(word, 16),
+                    bit(word, 17),
+                    false,
+                    self.family.has_memory_agprs() && bit(word, 25),
+                );
+                // bit 13 is SVE of SCRATCH from gfx940 on, LDS before
+                let bit13 = bit(word, 13);
+                if self.family.has_sc_bits() {
+                    lane_offset = bit13;
+                    mods.lds = row.flags.contains(RowFlags::LDS);
+                } else {
+                    lane_offset = !scalar;
+                    mods.lds = bit13;
+                }
+                agpr = self.family.has_memory_agprs() && bit(high, 23);
+            }
+            Generation::Gfx11 => {
+                scalar = encoding != Encoding::Flat && Some(saddr as u8) != self.family.null();
+                mods.cpol = cpol(bit(word, 14), bit(word, 15), bit(word, 13), false);
+                lane_offset = bit(high, 23);
+                agpr = false;
+            }
+        }
+        // FLAT ignores the sign bit (GFX9, RDNA3 ISA documents, "FLAT: must be positive")
+        mods.offset = match encoding {
+            Encoding::Flat => bits(word, 0, self.family.global_offset_bits() - 1) as i32,
+            _ => signed(word, self.family.global_offset_bits()),
+        };
+        let mut operands = Operands::default();
+        for (operand, spec) in operands.iter_mut().zip(row.operands) {
+            *operand = match spec.field {
+                Field::Vdst | Field::VdstTied
+                    if mods.lds || row.flags.contains(RowFlags::RTN) && mods.cpol & GLC == 0 =>
+                {
+                    Operand::Off
+                }
+                Field::Vdst | Field::VdstTied => {
+                    self.data_register(row, bits(high, 24, 8), spec.dwords, agpr)?
+                }
+                Field::Vdata => self.data_register(row, bits(high, 8, 8), spec.dwords, agpr)?,
+                Field::Vaddr => match encoding {
+                    Encoding::Scratch if !lane_offset => Operand::Off,
+                    Encoding::Global if scalar => vgpr(bits(high, 0, 8), 1),
+                    _ => self.vgpr_tuple(row, bits(high, 0, 8), spec.dwords)?,
+                },
+                Field::Saddr if scalar => self.sgpr_tuple(row, saddr, spec.dwords)?,
+                _ => Operand::Off,
+            };
+        }
+        Ok(self.finish(row, operands, mods))
+    }
+
+    pub(super) fn mubuf(&mut self, word: u32) -> Result<Inst, DecodeError> {
+        let generation = self.family.generation();
+        let opcode = match generation {
+            Generation::Gfx9 => bits(word, 18, 7),
+            Generation::Gfx11 => bits(word, 18, 8),
+        };
+        let row = self.row(Encoding::Mubuf, opcode, 2)?;
+        let high = self.words[1];
+        let mut mods = Mods {
+            offset: bits(word, 0, 12) as i32,
+            ..Mods::default()
+        };
+        let mut agpr = false;
+        match generation {
+            Generation::Gfx9 => {
+                mods.offen = bit(word, 12);
+                mods.idxen = bit(word, 13);
+                mods.cpol = cpol(
+                    bit(word, 14),
+                    bit(word, 17),
+                    false,
+                    self.family.has_memory_agprs() && bit(word, 15),
+                );
+                mods.lds = bit(word, 16);
+                self.tfe_or_agpr(high, &mut mods, &mut agpr);
+            }
+            Generation::Gfx11 => {
+                mods.offen = bit(high, 22);
+                mods.idxen = bit(high, 23);
+                mods.cpol = cpol(bit(word, 14), bit(word, 12), bit(word, 13), false);
+                mods.tfe = bit(high, 21);
+            }
+        }
+        let operands = self.buffer_operands(row, high, &mods, agpr)?;
+        Ok(self.finish(row, operands, mods))
+    }
+
+    pub(super) fn mtbuf(&mut self, word: u32) -> Result<Inst, DecodeError> {
+        let row = self.row(Encoding::Mtbuf, bits(word, 15, 4), 2)?;
+        let high = self.words[1];
+        let mut mods = Mods {
+            offset: bits(word, 0, 12) as i32,
+            format: bits(word, 19, 7) as u8,
+            ..Mods::default()
+        };
+        let mut agpr = false;
+        match self.family.generation() {
+            Generation::Gfx9 => {
+                mods.offen = bit(word, 12);
+                mods.idxen = bit(word, 13);
+                mods.cpol = cpol(
+                    bit(word, 14),
+                    bit(high, 22),
+                    false,
+                    self.family.has_memory_agprs() && bit(high, 21),
+                );
+                self.tfe_or_agpr(high, &mut mods, &mut agpr);
+            }
+            Generation::Gfx11 => {
+                mods.offen = bit(high, 22);
+                mods.idxen = bit(high, 23);
+                mods.cpol = cpol(bit(word, 14), bit(word, 12), bit(word, 13), false);
+                mods.tfe = bit(high, 21);
+            }
+        }
+        let operands = self.buffer_operands(row, high, &mods, agpr)?;
+        Ok(self.finish(row, operands, mods))
+    }
+
+    /// One bit of GFX9's buffer words: TFE, from gfx90a on ACC.
+    fn tfe_or_agpr(&self, high: u32, mods: &mut Mods, agpr: &mut bool) {
+        if self.family.has_memory_agprs() {
+            *agpr = bit(high, 23);
+        } else {
+            mods.tfe = bit(high, 23);
+        }
+    }
+
+    fn buffer_operands(
+        &mut self,
+        row: &'static Row,
+        high: u32,
+        mods: &Mods,
+        agpr: bool,
+    ) -> Result<Operands, DecodeError> {
+        let mut operands = Operands::default();
+        for (operand, spec) in operands.iter_mut().zip(row.operands) {
+            *operand = match spec.field {
+                Field::Vdst | Field::VdstTied if mods.lds => Operand::Off,
+                Field::Vdst | Field::VdstTied | Field::Vdata | Field::VdataTied => {
+                    // the texture fail status takes one more register
+                    let dwords = spec.dwords + u8::from(mods.tfe);
+                    self.data_register(row, bits(high, 8, 8), dwords, agpr)?
+                }
+                Field::Vaddr => match u8::from(mods.offen) + u8::from(mods.idxen) {
+                    0 => Operand::Off,
+                    dwords => self.vgpr_tuple(row, bits(high, 0, 8), dwords)?,
+                },
+                Field::Srsrc => sgpr(bits(high, 16, 5) << 2, spec.dwords),
+                Field::Soffset => {
+                    let code = bits(high, 24, 8);
+                    if code == 255 {
+                        return Err(self.bad_operand(row, code));
+                    }
+                    self.source(row, spec, code)?
+                }
+                _ => Operand::Off,
+            };
+        }
+        Ok(operands)
+    }
+
+    /// Image instructions are named and measured only: the embedded GPU has no texture units.
+    pub(super) fn mimg(&mut self, word: u32) -> Result<Inst, DecodeError> {
+        let (opcode, words) = match self.family.generation() {
+            Generation::Gfx9 => (bits(word, 18, 7), 2),
+            Generation::Gfx11 => (bits(word, 18, 8), 2 + usize::from(bit(word, 0))),
+        };
+        let row = self.row(Encoding::Mimg, opcode, words)?;
+        let high = self.words[1];
+        let mut operands = Operands::default();
+        for (operand, spec) in operands.iter_mut().zip(row.operands) {
+            *operand = match spec.field {
+                Field::Vdata => vgpr(bits(high, 8, 8), spec.dwords),
+                Field::Vaddr => vgpr(bits(high, 0, 8), spec.dwords),
+                Field::Srsrc => sgpr(bits(high, 16, 5) << 2, spec.dwords),
+                Field::Ssamp => {
+                    let low = match self.family.generation() {
+                        Generation::Gfx9 => 21,
+                        Generation::Gfx11 => 26,
+                    };
+                    sgpr(bits(high, low, 5) << 2, spec.dwords)
+                }
+                _ => Operand::Off,
+            };
+        }
+        Ok(self.finish(row, operands, Mods::default()))
+    }
+}

@@ -1,0 +1,230 @@
+//! Bytes to instructions. Total: any bytes give an instruction or an error that knows its length.
+//!
+//! Knows: the word layouts of AMD's ISA documents, chapter "Microcode Formats", one module a group of
+//! formats. Must not know: what an instruction does.
+mod fields;
+mod memory;
+mod scalar;
+mod vector;
+
+use super::family::{Generation, IsaFamily};
+use super::inst::{Inst, MAX_BYTES, MAX_OPERANDS, Mods, Operand};
+use super::row::{Encoding, Row};
+use fields::{bit, bits};
+
+/// Why bytes are no instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The code ends inside an instruction.
+    #[error("an instruction of {need} bytes, but only {have} bytes of code are left")]
+    Truncated {
+        /// Bytes that the instruction has.
+        need: usize,
+        /// Bytes that are left.
+        have: usize,
+    },
+    /// No format or no opcode of a format has this word.
+    #[error("word {word:#010x} begins no instruction of {}", family.name())]
+    NoEncoding {
+        /// The first word.
+        word: u32,
+        /// The family.
+        family: IsaFamily,
+        /// Bytes that instructions of the format have, 4 if there is none.
+        len: usize,
+    },
+    /// An operand field holds a number that names no operand, or one that the field does not take.
+    #[error("{mnemonic}: operand number {code} names nothing that the instruction takes")]
+    Operand {
+        /// The instruction.
+        mnemonic: &'static str,
+        /// The field's value, 256 and up for VGPRs.
+        code: u32,
+        /// Bytes that the instruction has.
+        len: usize,
+    },
+}
+
+impl DecodeError {
+    /// Bytes to step over to reach the next instruction, 4 at least.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match *self {
+            Self::Truncated { need, .. } => need,
+            Self::NoEncoding { len, .. } | Self::Operand { len, .. } => len,
+        }
+    }
+
+    /// Never: an error covers at least one word.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Decodes the instruction at the beginning of `code`.
+///
+/// `wave64` says how many SGPRs a lane mask takes and, for WMMA, how many VGPRs an accumulator takes.
+///
+/// # Errors
+/// [`DecodeError`], whose [`DecodeError::len`] says where the next instruction may begin.
+pub fn decode(family: IsaFamily, wave64: bool, code: &[u8]) -> Result<Inst, DecodeError> {
+    let mut words = [0; MAX_BYTES / 4];
+    if let Some(whole) = code.first_chunk::<MAX_BYTES>() {
+        for (word, bytes) in words.iter_mut().zip(whole.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+    } else {
+        let mut padded = [0; MAX_BYTES];
+        padded[..code.len()].copy_from_slice(code);
+        for (word, bytes) in words.iter_mut().zip(padded.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+    }
+    let mut decoder = Decoder {
+        family,
+        wave64,
+        words,
+        used: 1,
+        literal: None,
+    };
+    if code.len() < 4 {
+        return Err(DecodeError::Truncated {
+            need: 4,
+            have: code.len(),
+        });
+    }
+    let result = decoder.instruction();
+    let need = decoder.used * 4;
+    if need > code.len() {
+        return Err(DecodeError::Truncated {
+            need,
+            have: code.len(),
+        });
+    }
+    result
+}
+
+/// The words of one instruction and how many of them are taken so far.
+struct Decoder {
+    family: IsaFamily,
+    wave64: bool,
+    words: [u32; MAX_BYTES / 4],
+    used: usize,
+    literal: Option<u32>,
+}
+
+/// Operands of one row.
+type Operands = [Operand; MAX_OPERANDS];
+
+impl Decoder {
+    fn instruction(&mut self) -> Result<Inst, DecodeError> {
+        let word = self.words[0];
+        if !bit(word, 31) {
+            return self.vop_e32(word);
+        }
+        if !bit(word, 30) {
+            return self.scalar(word);
+        }
+        match self.family.generation() {
+            Generation::Gfx9 => match word >> 26 {
+                0b11_0000 => self.smem(word),
+                0b11_0001 => self.bare(Encoding::Exp, 0, 2),
+                0b11_0100 if bits(word, 23, 3) == 0b111 => self.vop3p(word),
+                0b11_0100 => self.vop3(word),
+                0b11_0101 => self.bare(Encoding::Vintrp, bits(word, 16, 2), 1),
+                0b11_0110 => self.ds(word),
+                0b11_0111 => self.flat(word),
+                0b11_1000 => self.mubuf(word),
+                0b11_1010 => self.mtbuf(word),
+                0b11_1100 => self.mimg(word),
+                _ => Err(self.no_encoding(1)),
+            },
+            Generation::Gfx11 => match word >> 26 {
+                0b11_0010 => self.vopd(word),
+                0b11_0011 => match bits(word, 24, 2) {
+                    0 => self.vop3p(word),
+                    1 => self.vinterp(word),
+                    2 => self.bare(Encoding::Ldsdir, bits(word, 20, 2), 1),
+                    _ => Err(self.no_encoding(1)),
+                },
+                0b11_0101 => self.vop3(word),
+                0b11_0110 => self.ds(word),
+                0b11_0111 => self.flat(word),
+                0b11_1000 => self.mubuf(word),
+                0b11_1010 => self.mtbuf(word),
+                0b11_1100 => self.mimg(word),
+                0b11_1101 => self.smem(word),
+                0b11_1110 => self.bare(Encoding::Exp, 0, 2),
+                _ => Err(self.no_encoding(1)),
+            },
+        }
+    }
+
+    /// The row of an opcode, in a format of that many words.
+    #[inline]
+    fn row(
+        &mut self,
+        encoding: Encoding,
+        opcode: u32,
+        words: usize,
+    ) -> Result<&'static Row, DecodeError> {
+        self.used = words;
+        match self.family.tables().row(encoding, opcode) {
+            Some(row) => Ok(row),
+            None => Err(self.no_encoding(words)),
+        }
+    }
+
+    /// An instruction whose operands no emulated kernel needs; its words are kept for the disassembly.
+    fn bare(&mut self, encoding: Encoding, opcode: u32, words: usize) -> Result<Inst, DecodeError> {
+        let row = self.row(encoding, opcode, words)?;
+        let mut operands = Operands::default();
+        if encoding == Encoding::Ldsdir {
+            operands[0] = fields::vgpr(bits(self.words[0], 0, 8), 1);
+        }
+        Ok(self.finish(row, operands, Mods::default()))
+    }
+
+    #[inline]
+    fn finish(&self, row: &'static Row, operands: Operands, mods: Mods) -> Inst {
+        let mut words = self.words;
+        words[self.used..].fill(0);
+        Inst {
+            row,
+            operands,
+            mods,
+            len: (self.used * 4) as u8,
+            words,
+            dual: None,
+        }
+    }
+
+    /// The literal; both uses of one instruction share its word.
+    #[inline]
+    fn literal(&mut self) -> u32 {
+        *self.literal.get_or_insert_with(|| {
+            let word = self.words[self.used.min(MAX_BYTES / 4 - 1)];
+            self.used += 1;
+            word
+        })
+    }
+
+    #[cold]
+    fn no_encoding(&self, words: usize) -> DecodeError {
+        DecodeError::NoEncoding {
+            word: self.words[0],
+            family: self.family,
+            len: words * 4,
+        }
+    }
+
+    #[cold]
+    fn bad_operand(&self, row: &Row, code: u32) -> DecodeError {
+        DecodeError::Operand {
+            mnemonic: row.mnemonic,
+            code,
+            len: self.used * 4,
+        }
+    }
+}
