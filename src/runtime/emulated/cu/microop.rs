@@ -84,3 +84,51 @@ impl MicroOp {
 
 /// Index that no program has: the wave stops.
 pub(crate) const STOP: u32 = u32::MAX;
+
+/// Flags in [`MicroOp::imm`] of vector arithmetic: the parts of MODE that a result depends on, and integer clamp.
+pub(crate) mod imm_flags {
+    /// MODE.IEEE: minimum and maximum quiet signalling NaNs, omod is off.
+    pub(crate) const IEEE: i32 = 1 << 0;
+    /// MODE.DX10_CLAMP: clamp turns NaN into 0.
+    pub(crate) const DX10_CLAMP: i32 = 1 << 1;
+    /// Lowest bit of the f32 rounding mode (2 bits: even, +inf, -inf, zero).
+    pub(crate) const ROUND_F32: i32 = 2;
+    /// Lowest bit of the f64 and f16 rounding mode.
+    pub(crate) const ROUND_F64: i32 = 4;
+    /// MODE.FP16_OVFL: f16 overflow gives the largest number.
+    pub(crate) const FP16_OVFL: i32 = 1 << 6;
+    /// f32 denormals are flushed.
+    pub(crate) const FLUSH_F32: i32 = 1 << 7;
+    /// f64 and f16 denormals are flushed.
+    pub(crate) const FLUSH_F64: i32 = 1 << 8;
+    /// The instruction's clamp bit, for integer operations.
+    pub(crate) const CLAMP: i32 = 1 << 16;
+    /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.
+    pub(crate) const MATRIX: i32 = 20;
+}
+
+/// Flags in [`MicroOp::aux`] of flat, global and scratch instructions.
+pub(crate) mod flat_flags {
+    /// `c` is the scalar base; `a` is a 32-bit offset.
+    pub(crate) const SADDR: u32 = 1 << 0;
+    /// `a` is there (scratch instructions may have no vector address).
+    pub(crate) const VADDR: u32 = 1 << 1;
+    /// An atomic gives back the old value.
+    pub(crate) const RETURN: u32 = 1 << 2;
+    /// A load goes to LDS.
+    pub(crate) const LDS: u32 = 1 << 3;
+}
+
+/// Flags in [`MicroOp::imm`] of buffer instructions, above the 16-bit offset.
+pub(crate) mod buffer_flags {
+    /// A VGPR holds an offset.
+    pub(crate) const OFFEN: i32 = 1 << 24;
+    /// A VGPR holds an index (the first of the two if both).
+    pub(crate) const IDXEN: i32 = 1 << 25;
+    /// An atomic gives back the old value.
+    pub(crate) const RETURN: i32 = 1 << 26;
+    /// A load goes to LDS.
+    pub(crate) const LDS: i32 = 1 << 27;
+    /// The offset's bits (24 from GFX12 on).
+    pub(crate) const OFFSET: i32 = 0x00ff_ffff;
+}
