@@ -1,1 +1,24 @@
-//! Layer `dispatch`.
+//! From a kernel and its arguments to a packet in a queue.
+//!
+//! Knows: kernarg segments, launch geometry, AQL packet, signal and queue layouts, the ring and doorbell protocol, queue
+//! errors and HSA status codes. Must not know: ioctls, nor which driver stands below. What it needs from below it asks
+//! for by the ports [`Doorbell`], [`Waiter`] and [`QueueMemory`]. Follows the HSA Platform System Architecture
+//! Specification 1.2 ("User mode queuing", "Architected Queuing Language") and hsa.h.
+pub mod exception;
+pub mod geometry;
+pub mod kernarg;
+pub mod layout;
+pub mod packet;
+pub mod ring;
+pub mod status;
+mod wire;
+
+pub use exception::QueueError;
+pub use geometry::{Geometry, GeometryError, KernelRequirements, LaunchLimits};
+pub use kernarg::{KernargBuilder, KernargError};
+pub use packet::{
+    AgentDispatchPacket, AqlPacket, BarrierPacket, BarrierValuePacket, FenceScope, Header,
+    KernelDispatchPacket, PacketType,
+};
+pub use ring::{Doorbell, QueueMemory, RingClosed, Waiter};
+pub use status::HsaStatus;
