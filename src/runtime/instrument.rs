@@ -3,6 +3,8 @@
 //! Knows: numbers that leave the device. Must not know: allocations, arguments, source lines (the runtime adds them),
 //! nor how the device executes.
 
+use super::driver::QueueId;
+
 /// What kind of access a fault came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -118,4 +120,82 @@ pub struct ExecutionCounters {
     pub waves: u64,
     /// Workgroups launched.
     pub workgroups: u64,
+}
+
+/// How an emulated device executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Threads that execute at the same time, waiting ones that help counted; at least 1.
+    pub threads: usize,
+    /// Only waiting threads execute, one at a time and in a fixed order, so that the order of atomics is fixed.
+    pub deterministic: bool,
+}
+
+/// Why a queue has stopped, in full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// A wave faulted.
+    Wave(FaultRecord),
+    /// A dispatch was refused before its first wave; the text says what was wrong.
+    Refused(String),
+    /// A packet that the processor does not process; the text says what was wrong.
+    Packet(String),
+    /// The packet processor itself met memory that is not mapped.
+    Processor {
+        /// The address.
+        address: u64,
+        /// Bytes.
+        size_bytes: u64,
+        /// Kind of access.
+        access: Access,
+    },
+}
+
+/// A queue's end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueStop {
+    /// Index of the packet that stopped it.
+    pub packet: u64,
+    /// Why.
+    pub reason: StopReason,
+}
+
+/// A packet that a queue is working on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketSnapshot {
+    /// Index of the packet.
+    pub packet: u64,
+    /// Its header.
+    pub header: u16,
+    /// Its waves, if it is a dispatch; none has started yet, or all have ended, if there are none.
+    pub waves: Vec<WaveSnapshot>,
+}
+
+/// A queue at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueSnapshot {
+    /// Index of the next packet to be freed.
+    pub read_index: u64,
+    /// Index of the next packet to be written.
+    pub write_index: u64,
+    /// Packets in flight, in order, and at the end the one that waits at a barrier, if one does.
+    pub packets: Vec<PacketSnapshot>,
+}
+
+/// What an emulated device can do beyond [`super::driver::Driver`].
+pub trait Instrument: Send + Sync {
+    /// How it executes.
+    fn schedule(&self) -> Schedule;
+
+    /// Changes how it executes; 0 threads count as 1.
+    fn set_schedule(&self, schedule: Schedule);
+
+    /// What a queue has executed since the last call; `None` for an unknown queue.
+    fn take_counters(&self, queue: QueueId) -> Option<ExecutionCounters>;
+
+    /// What a queue is doing; `None` for an unknown queue.
+    fn snapshot(&self, queue: QueueId) -> Option<QueueSnapshot>;
+
+    /// Why a queue has stopped; `None` if it has not.
+    fn stop(&self, queue: QueueId) -> Option<QueueStop>;
 }
