@@ -42,7 +42,7 @@ impl DeviceAddr {
     /// True when the address is a multiple of `align`, a power of two.
     #[must_use]
     pub const fn is_aligned_to(self, align: u64) -> bool {
-        align == 0 || self.0 % align == 0
+        align == 0 || self.0.is_multiple_of(align)
     }
 }
 

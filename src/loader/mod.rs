@@ -5,9 +5,39 @@
 //! panics, overflows or allocates by a length that was not checked against the file.
 
 mod addr;
+mod bytes;
+mod code_object;
+pub mod descriptor;
+mod dwarf;
+mod dynamic;
+pub mod elf;
+mod error;
+pub mod metadata;
+mod open;
+pub mod relocation;
+mod sections;
+pub mod status;
+pub mod symbol;
 pub mod target;
+mod v2;
 
 pub use addr::DeviceAddr;
+pub use bytes::Bytes;
+pub use code_object::{CodeObject, Kernel, NOTE_NAME_AMDGPU, NT_AMDGPU_METADATA, Version};
+pub use descriptor::{KernelDescriptor, RegisterCounts};
+pub use dwarf::{BaseEncoding, Parameter, SourceLocation, TypeInfo, TypeKind};
+pub use elf::{Segment, SegmentFlags};
+pub use error::{ContainerKind, LoadError, LoadWarning};
+pub use metadata::{AddressSpace, ArgMetadata, KernelMetadata, Metadata, MetadataError, ValueKind};
+pub use open::{Entry, Opened, open};
+pub use relocation::{Relocation, RelocationType};
+pub use sections::{Note, Section, SectionType};
+pub use status::HsaStatus;
+pub use symbol::{Symbol, SymbolOffset, SymbolPlace, SymbolType};
 pub use target::{
     Family, Feature, MatchKind, Mismatch, Target, TargetError, TargetId, WaveSize, compatibility,
 };
+pub use v2::V2Summary;
+
+#[cfg(test)]
+mod tests;
