@@ -56,8 +56,10 @@ fn main() -> Result<(), Failure> {
     let families = resolve::families(&parsed)?;
     let generated = emit::tables(&families)?;
     fs::write(out.join("isa_tables.rs"), generated.text).map_err(|e| e.to_string())?;
-    if let Some(text) = handlers::generate(&generated.semantics) {
-        fs::write(out.join("handlers.rs"), text).map_err(|e| e.to_string())?;
-    }
+    fs::write(
+        out.join("handlers.rs"),
+        handlers::generate(&generated.semantics),
+    )
+    .map_err(|e| e.to_string())?;
     Ok(())
 }

@@ -103,6 +103,8 @@ pub(crate) mod imm_flags {
     pub(crate) const FLUSH_F64: i32 = 1 << 8;
     /// The instruction's clamp bit, for integer operations.
     pub(crate) const CLAMP: i32 = 1 << 16;
+    /// Lowest of the three neg bits of VOP3P integer operations ("signed", for the iu forms).
+    pub(crate) const NEG: i32 = 17;
     /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.
     pub(crate) const MATRIX: i32 = 20;
 }
@@ -129,6 +131,8 @@ pub(crate) mod buffer_flags {
     pub(crate) const RETURN: i32 = 1 << 26;
     /// A load goes to LDS.
     pub(crate) const LDS: i32 = 1 << 27;
-    /// The offset's bits (24 from GFX12 on).
-    pub(crate) const OFFSET: i32 = 0x00ff_ffff;
+    /// Lowest bit of the format of typed buffer instructions (dfmt | nfmt << 4 before GFX10, unified after).
+    pub(crate) const FORMAT: i32 = 16;
+    /// The offset's bits.
+    pub(crate) const OFFSET: i32 = 0xffff;
 }

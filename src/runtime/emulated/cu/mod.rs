@@ -1,23 +1,28 @@
 //! The compute units: decoded programs, waves, workgroups, and the handlers that execute them.
 //!
 //! Knows: instructions, waves, the agent's address space. Must not know: queues, packets, signals.
+//!
+//! From a request to results: [`engine`] begins a dispatch ([`launch`] reads its descriptor, [`program`] and
+//! [`translate`] decode its code), [`run`] gives its workgroups to workers, [`group`] executes their waves, whose
+//! micro-ops ([`microop`]) call the [`handlers`] made of [`ops`] for a back end of [`simd`].
 mod api;
-#[allow(dead_code, reason = "used once the translator stands")]
+mod engine;
+mod group;
+mod handlers;
+mod launch;
+#[allow(dead_code, reason = "the operations are being written")]
 mod microop;
-#[allow(
-    dead_code,
-    unused_macros,
-    reason = "used once the handlers are generated"
-)]
+#[allow(unused_macros, dead_code, reason = "the operations are being written")]
 mod ops;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "used once the handlers are generated"
-)]
+mod program;
+mod run;
+#[allow(dead_code, unused_imports, reason = "the operations are being written")]
 mod simd;
-#[allow(dead_code, reason = "used once the translator stands")]
+mod translate;
+#[allow(dead_code, reason = "the operations are being written")]
 mod wave;
 
 pub use api::{DispatchRequest, Outcome, RefuseReason, Snapshot, Step};
+pub use engine::{Engine, EngineOptions, PRIVATE_APERTURE, SHARED_APERTURE, UnsupportedTarget};
+pub use run::{Run, Worker};
 pub use simd::SimdLevel;

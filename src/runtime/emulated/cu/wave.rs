@@ -165,6 +165,8 @@ pub(crate) trait CodeMap: std::fmt::Debug {
     fn address_of(&self, index: u32) -> u64;
     /// Address of the instruction after it.
     fn next_address(&self, index: u32) -> u64;
+    /// Why the instruction of micro-op `index` is not executed.
+    fn refusal(&self, index: u32) -> FaultKind;
 }
 
 impl Cx<'_> {

@@ -7,6 +7,10 @@
 //! of sources are done by prefix micro-ops, clamp, omod and destination selects by suffix ones ([`modifiers`]), so the
 //! functions see plain sources and write plain results. The macros below write the loops.
 
+use super::microop::MicroOp;
+use super::simd::Vector;
+use super::wave::Cx;
+
 /// `name(a) -> d`, 32 bits a lane.
 macro_rules! vop1 {
     ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident| $body:expr;)*) => {$(
@@ -211,4 +215,23 @@ macro_rules! sop2_64 {
     )*};
 }
 
+pub(crate) mod control;
+pub(crate) mod modifiers;
 pub(crate) mod valu_int;
+
+pub(crate) use control::*;
+pub(crate) use modifiers::*;
+pub(crate) use valu_int::*;
+
+/// Instructions that have no effect where instructions complete in order leave no micro-op; this keeps their place.
+#[inline(always)]
+pub(crate) fn nothing<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
+    pc + 1
+}
+
+/// Stands for operations that are not written yet.
+#[inline(always)]
+pub(crate) fn missing<V: Vector>(_v: V, cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
+    let kind = cx.code.refusal(pc);
+    cx.fault(pc, kind, None)
+}

@@ -1,0 +1,164 @@
+//! The engine of one agent: begins dispatches, keeps decoded programs.
+//!
+//! Knows: the agent's target and address space. Must not know: queues, packets.
+use std::sync::Arc;
+
+use super::api::{DispatchRequest, RefuseReason};
+use super::handlers::Handlers;
+use super::launch::Launch;
+use super::program::{Cache, ProgramKey};
+use super::run::{Run, Worker};
+use super::simd::SimdLevel;
+use super::wave::Env;
+use crate::isa::IsaFamily;
+use crate::loader::target::{Family, Target, TargetId};
+use crate::runtime::emulated::vm::AddressSpace;
+
+/// Flat aperture of LDS, bits 63:32 (KFD, kfd_flat_memory.c: `lds_base` 1 << 48).
+pub const SHARED_APERTURE: u32 = 0x0001_0000;
+/// Flat aperture of private memory, bits 63:32 (`scratch_base` 2 << 48).
+pub const PRIVATE_APERTURE: u32 = 0x0002_0000;
+
+/// How an engine executes.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// The vector back end; the best of the CPU where `None`.
+    pub simd: Option<SimdLevel>,
+    /// Compute units of the model: how many workgroups may be resident at once.
+    pub compute_units: u32,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            simd: None,
+            compute_units: 104,
+        }
+    }
+}
+
+/// A target whose machine code the embedded GPU cannot execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the embedded GPU does not execute {target} code")]
+pub struct UnsupportedTarget {
+    /// Its name.
+    pub target: &'static str,
+}
+
+/// The engine of one agent.
+#[derive(Debug)]
+pub struct Engine {
+    target: &'static Target,
+    family: IsaFamily,
+    vm: Arc<AddressSpace>,
+    cache: Arc<Cache>,
+    env: Env,
+    options: EngineOptions,
+    simd: SimdLevel,
+}
+
+/// The family whose tables decode a target's code.
+fn family(target: &Target) -> Option<IsaFamily> {
+    Some(match target.family {
+        Family::Gfx900 => IsaFamily::Gfx900,
+        Family::Gfx906 => IsaFamily::Gfx906,
+        Family::Gfx908 => IsaFamily::Gfx908,
+        Family::Gfx90a => IsaFamily::Gfx90a,
+        Family::Gfx942 => IsaFamily::Gfx942,
+        Family::Gfx1100 => IsaFamily::Gfx1100,
+        _ => return None,
+    })
+}
+
+impl Engine {
+    /// Whether an engine of `target` can be made.
+    #[must_use]
+    pub fn executes(target: &Target) -> bool {
+        family(target).is_some()
+    }
+
+    /// The engine of an agent of `target` over its address space.
+    ///
+    /// # Errors
+    /// When the target's family is not executed.
+    pub fn new(
+        target: &TargetId,
+        vm: Arc<AddressSpace>,
+        options: EngineOptions,
+    ) -> Result<Self, UnsupportedTarget> {
+        let target = target.target.concrete();
+        let family = family(target).ok_or(UnsupportedTarget {
+            target: target.name,
+        })?;
+        let simd = options
+            .simd
+            .filter(|level| level.available())
+            .unwrap_or_else(SimdLevel::detect);
+        let env = Env {
+            shared_base: SHARED_APERTURE,
+            private_base: PRIVATE_APERTURE,
+            hw_id: 0,
+            gfx_major: u32::from(target.version.major),
+            ..Env::default()
+        };
+        Ok(Self {
+            target,
+            family,
+            vm,
+            cache: Arc::new(Cache::new(Handlers::of(simd))),
+            env,
+            options,
+            simd,
+        })
+    }
+
+    /// The vector back end in use.
+    #[must_use]
+    pub fn simd(&self) -> SimdLevel {
+        self.simd
+    }
+
+    /// Begins a dispatch: reads its kernel descriptor, decodes what its entry reaches.
+    ///
+    /// # Errors
+    /// What the packet processor maps to a queue error.
+    pub fn begin(&self, request: &DispatchRequest) -> Result<Arc<Run>, RefuseReason> {
+        let launch = Launch::prepare(request, self.target, &self.vm)?;
+        let key = ProgramKey {
+            entry: launch.entry,
+            family: self.family,
+            shape: launch.shape,
+            mode: launch.mode(),
+        };
+        let program = self.cache.program(&key, &self.env, &self.vm);
+        let items: u64 = request
+            .workgroup_size
+            .iter()
+            .map(|&n| u64::from(n))
+            .product();
+        let waves = items.div_ceil(u64::from(launch.shape.lanes)).max(1);
+        let resources = &self.target.resources;
+        let slots = u64::from(self.options.compute_units)
+            * u64::from(resources.simds_per_cu)
+            * u64::from(resources.max_waves_per_simd);
+        Ok(Arc::new(Run::new(
+            launch,
+            program,
+            Arc::clone(&self.cache),
+            self.env,
+            Arc::clone(&self.vm),
+            slots / waves,
+        )))
+    }
+
+    /// The state that a thread needs to execute this agent's dispatches.
+    #[must_use]
+    pub fn worker(&self) -> Worker {
+        Worker::new(&self.vm)
+    }
+
+    /// Forgets decoded programs (instruction cache invalidation); running waves keep theirs.
+    pub fn invalidate_code(&self) {
+        self.cache.clear();
+    }
+}

@@ -1,0 +1,442 @@
+//! Workgroups and their waves: memory, initial state, execution until a barrier, an end or the end of a turn.
+//!
+//! Knows: one workgroup. Must not know: other workgroups, queues.
+#![expect(
+    unsafe_code,
+    reason = "handlers are called through the program's function pointers"
+)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::launch::Launch;
+use super::program::{Cache, Program};
+use super::translate::Mode;
+use super::wave::{CodeMap, Cx, Env, Event, layout};
+use crate::loader::target::FlatScratch;
+use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
+use crate::runtime::instrument::{FaultKind, FaultRecord, WaveSnapshot, WaveState};
+
+/// Instructions between two looks at the clock and at whoever wants the worker.
+const SLICE: i64 = 2048;
+/// The longest turn of a wave.
+pub(super) const QUANTUM: Duration = Duration::from_micros(20);
+
+/// A cache line of a wave's or workgroup's memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line([u32; 16]);
+
+const ZERO: Line = Line([0; 16]);
+
+fn lines(bytes: usize) -> usize {
+    bytes.div_ceil(size_of::<Line>())
+}
+
+/// Makes `memory` exactly `bytes` (rounded up to lines) of zeros.
+fn zeroed(memory: &mut Vec<Line>, bytes: usize) {
+    memory.clear();
+    memory.resize(lines(bytes), ZERO);
+}
+
+/// One wave.
+#[derive(Debug)]
+struct Wave {
+    block: Vec<Line>,
+    scratch: Vec<Line>,
+    program: Arc<Program>,
+    pc: u32,
+    state: WaveState,
+}
+
+impl Wave {
+    fn dword(&self, offset: u32) -> u32 {
+        let at = offset as usize / 4;
+        self.block[at / 16].0[at % 16]
+    }
+    fn set_dword(&mut self, offset: u32, value: u32) {
+        let at = offset as usize / 4;
+        self.block[at / 16].0[at % 16] = value;
+    }
+    fn pair(&self, offset: u32) -> u64 {
+        u64::from(self.dword(offset)) | u64::from(self.dword(offset + 4)) << 32
+    }
+    fn set_pair(&mut self, offset: u32, value: u64) {
+        self.set_dword(offset, value as u32);
+        self.set_dword(offset + 4, (value >> 32) as u32);
+    }
+}
+
+/// One workgroup that has started.
+#[derive(Debug)]
+pub(super) struct Group {
+    id: [u32; 3],
+    size: [u32; 3],
+    waves: Vec<Wave>,
+    /// How many of `waves` belong to this workgroup; the others are kept for the next one.
+    used: usize,
+    lds: Vec<Line>,
+    /// The wave whose turn it is.
+    cursor: usize,
+}
+
+/// How a turn of a workgroup ended.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// All its waves ended.
+    Done,
+    /// It has more to do.
+    Preempted,
+    /// One of its waves faulted.
+    Fault(Box<FaultRecord>),
+}
+
+/// What a turn needs besides the workgroup.
+pub(super) struct Surroundings<'a> {
+    pub(super) launch: &'a Launch,
+    pub(super) cache: &'a Cache,
+    pub(super) env: &'a Env,
+    pub(super) vm: &'a AddressSpace,
+    pub(super) slot: &'a WorkerSlot,
+    /// Whether the worker is wanted elsewhere.
+    pub(super) stop: &'a dyn Fn() -> bool,
+}
+
+impl Group {
+    /// Memory for a workgroup, to be used again and again.
+    pub(super) fn new() -> Self {
+        Self {
+            id: [0; 3],
+            size: [1; 3],
+            waves: Vec::new(),
+            used: 0,
+            lds: Vec::new(),
+            cursor: 0,
+        }
+    }
+
+    /// Sets the initial state of workgroup `id` (ABI.md 3.6).
+    pub(super) fn start(&mut self, launch: &Launch, program: &Arc<Program>, id: [u32; 3]) {
+        self.id = id;
+        self.size = launch.group_size(id);
+        self.cursor = 0;
+        zeroed(&mut self.lds, launch.lds_bytes as usize);
+        let items: u32 = self.size.iter().product();
+        let lanes = launch.shape.lanes;
+        self.used = items.div_ceil(lanes) as usize;
+        while self.waves.len() < self.used {
+            self.waves.push(Wave {
+                block: Vec::new(),
+                scratch: Vec::new(),
+                program: Arc::clone(program),
+                pc: 0,
+                state: WaveState::Ended,
+            });
+        }
+        let start = program.index_of(program.key.entry).unwrap_or(u32::MAX);
+        let size = self.size;
+        let mut item = [0u32; 3];
+        for index in 0..self.used {
+            let live = (items - index as u32 * lanes).min(lanes);
+            let wave = &mut self.waves[index];
+            if !Arc::ptr_eq(&wave.program, program) {
+                wave.program = Arc::clone(program);
+            }
+            wave.pc = start;
+            wave.state = WaveState::Running;
+            zeroed(&mut wave.block, launch.shape.block_bytes());
+            // rows are also read a vector at a time, up to the last one's end
+            zeroed(
+                &mut wave.scratch,
+                launch.private_bytes as usize * lanes as usize,
+            );
+            scalars(wave, launch, id, index as u32);
+            wave.set_pair(layout::EXEC, if live == 64 { !0 } else { (1 << live) - 1 });
+            let (x, y, z) = (
+                launch.shape.vgpr(0),
+                launch.shape.vgpr(1),
+                launch.shape.vgpr(2),
+            );
+            for lane in 0..live {
+                let at = 4 * lane;
+                if launch.packed_ids {
+                    let mut packed = item[0];
+                    if launch.work_item_ids > 1 {
+                        packed |= item[1] << 10;
+                    }
+                    if launch.work_item_ids > 2 {
+                        packed |= item[2] << 20;
+                    }
+                    wave.set_dword(x + at, packed);
+                } else {
+                    wave.set_dword(x + at, item[0]);
+                    if launch.work_item_ids > 1 {
+                        wave.set_dword(y + at, item[1]);
+                    }
+                    if launch.work_item_ids > 2 {
+                        wave.set_dword(z + at, item[2]);
+                    }
+                }
+                item[0] += 1;
+                if item[0] == size[0] {
+                    item[0] = 0;
+                    item[1] += 1;
+                    if item[1] == size[1] {
+                        item[1] = 0;
+                        item[2] += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// How many waves it has.
+    pub(super) fn wave_count(&self) -> u64 {
+        self.used as u64
+    }
+
+    /// Gives every wave a turn, or as many as fit before the worker is wanted elsewhere. Adds to `retired`.
+    pub(super) fn turn(&mut self, around: &Surroundings<'_>, retired: &mut u64) -> Turn {
+        for _ in 0..self.used {
+            let index = self.cursor;
+            if self.waves[index].state == WaveState::Running
+                || self.waves[index].state == WaveState::Sleeping
+            {
+                self.waves[index].state = WaveState::Running;
+                match self.wave_turn(index, around, retired) {
+                    Ok(true) => {}
+                    Ok(false) => return Turn::Preempted,
+                    Err(fault) => return Turn::Fault(fault),
+                }
+            }
+            self.cursor = if index + 1 == self.used { 0 } else { index + 1 };
+            if !self.release_barrier() {
+                return Turn::Done;
+            }
+        }
+        Turn::Preempted
+    }
+
+    /// Lets the waves go on once all that live have arrived; false when none lives.
+    fn release_barrier(&mut self) -> bool {
+        let waves = &mut self.waves[..self.used];
+        let mut alive = false;
+        for wave in waves.iter() {
+            match wave.state {
+                WaveState::Ended => {}
+                WaveState::Barrier => alive = true,
+                WaveState::Running | WaveState::Sleeping | WaveState::Halted => return true,
+            }
+        }
+        for wave in waves {
+            if wave.state == WaveState::Barrier {
+                wave.state = WaveState::Running;
+            }
+        }
+        alive
+    }
+
+    /// Executes a wave until it waits, ends, or has had its quantum (true), or until the worker is wanted (false).
+    fn wave_turn(
+        &mut self,
+        index: usize,
+        around: &Surroundings<'_>,
+        retired: &mut u64,
+    ) -> Result<bool, Box<FaultRecord>> {
+        let began = Instant::now();
+        let launch = around.launch;
+        let lanes = launch.shape.lanes;
+        let lds = self.lds.as_mut_ptr().cast::<u8>();
+        let wave = &mut self.waves[index];
+        loop {
+            let program = Arc::clone(&wave.program);
+            let mut cx = Cx {
+                bases: [
+                    wave.block.as_mut_ptr().cast(),
+                    program.constants.as_ptr().cast::<u8>().cast_mut(),
+                ],
+                stride: lanes * 4,
+                lanes,
+                lane_mask: if lanes == 64 { !0 } else { 0xffff_ffff },
+                lds,
+                lds_len: launch.lds_bytes,
+                pages: around.vm.page_table(),
+                vm: around.vm,
+                scratch: wave.scratch.as_mut_ptr() as u64,
+                scratch_per_lane: launch.private_bytes,
+                budget: SLICE,
+                retired: 0,
+                resume: 0,
+                event: Event::None,
+                env: around.env,
+                code: &*program,
+            };
+            execute(&mut cx, &program, wave.pc);
+            *retired += cx.retired;
+            let resume = cx.resume;
+            match cx.event {
+                Event::Preempted => {
+                    wave.pc = resume;
+                    around.slot.quiesce();
+                    if (around.stop)() {
+                        return Ok(false);
+                    }
+                    if began.elapsed() >= QUANTUM {
+                        return Ok(true);
+                    }
+                }
+                Event::Sleep => {
+                    wave.pc = resume;
+                    wave.state = WaveState::Sleeping;
+                    around.slot.quiesce();
+                    return Ok(!(around.stop)());
+                }
+                Event::Barrier => {
+                    wave.pc = resume;
+                    wave.state = WaveState::Barrier;
+                    return Ok(true);
+                }
+                Event::Halt => {
+                    wave.pc = resume;
+                    wave.state = WaveState::Halted;
+                    return Ok(true);
+                }
+                Event::End => {
+                    wave.state = WaveState::Ended;
+                    return Ok(true);
+                }
+                Event::Undecoded(address) => {
+                    wave.program = around
+                        .cache
+                        .extended(&program, address, around.env, around.vm);
+                    wave.pc = wave.program.index_of(address).unwrap_or(u32::MAX);
+                }
+                Event::ModeChange(address) => {
+                    let mode = Mode::new(wave.dword(layout::MODE));
+                    wave.program = around
+                        .cache
+                        .in_mode(&program, mode, address, around.env, around.vm);
+                    wave.pc = wave.program.index_of(address).unwrap_or(u32::MAX);
+                }
+                Event::Fault { at, kind, lane } => {
+                    return Err(Box::new(
+                        self.fault(index, launch, &program, at, kind, lane),
+                    ));
+                }
+                // the program ran past its end: nothing that discovery leaves behind does
+                Event::None => {
+                    let kind = FaultKind::IllegalInstruction;
+                    let at = wave.pc;
+                    return Err(Box::new(
+                        self.fault(index, launch, &program, at, kind, None),
+                    ));
+                }
+            }
+        }
+    }
+
+    fn fault(
+        &self,
+        index: usize,
+        launch: &Launch,
+        program: &Program,
+        at: u32,
+        kind: FaultKind,
+        lane: Option<u32>,
+    ) -> FaultRecord {
+        let work_item = lane.map(|lane| {
+            let flat = index as u32 * launch.shape.lanes + lane;
+            let [x, y, _] = self.size;
+            [flat % x, flat / x % y, flat / x / y]
+        });
+        FaultRecord {
+            kind,
+            pc: program.address_of(at),
+            instruction: program.instruction_bytes(at),
+            workgroup: self.id,
+            wave: index as u32,
+            lane,
+            work_item,
+            exec: self.waves[index].pair(layout::EXEC),
+            kernel_object: launch.request.kernel_object,
+        }
+    }
+
+    /// The waves as they stand.
+    pub(super) fn snapshot(&self, into: &mut Vec<WaveSnapshot>) {
+        for (index, wave) in self.waves[..self.used].iter().enumerate() {
+            into.push(WaveSnapshot {
+                workgroup: self.id,
+                wave: index as u32,
+                pc: wave.program.address_of(wave.pc),
+                exec: wave.pair(layout::EXEC),
+                vcc: wave.pair(layout::VCC),
+                scc: wave.dword(layout::SCC) != 0,
+                state: wave.state,
+            });
+        }
+    }
+}
+
+/// Sets the scalar registers that a wave starts with.
+fn scalars(wave: &mut Wave, launch: &Launch, id: [u32; 3], index: u32) {
+    let scratch = wave.scratch.as_ptr() as u64;
+    for (at, &value) in launch.user_sgprs.iter().enumerate() {
+        wave.set_dword(layout::SGPRS + 4 * at as u32, value);
+    }
+    let sgpr = |at: usize| layout::SGPRS + 4 * at as u32;
+    if let Some(at) = launch.private_buffer_at {
+        // a swizzled buffer over the wave's own memory: element size 4, index stride of a wave, thread id added
+        let stride = if launch.shape.lanes == 64 { 3 } else { 2 };
+        wave.set_dword(sgpr(at), scratch as u32);
+        wave.set_dword(sgpr(at + 1), (scratch >> 32) as u32 & 0xffff | 1 << 31);
+        wave.set_dword(
+            sgpr(at + 2),
+            launch.private_bytes.saturating_mul(launch.shape.lanes),
+        );
+        wave.set_dword(sgpr(at + 3), 1 << 23 | stride << 21 | 1 << 19 | 4 << 15);
+    }
+    if let Some(at) = launch.flat_scratch_at {
+        let value = match launch.flat_scratch {
+            // GFX7 and GFX8 hold offset and size; later ones the address
+            FlatScratch::Offset
+            | FlatScratch::Absolute
+            | FlatScratch::Architected
+            | FlatScratch::None => scratch,
+        };
+        wave.set_pair(sgpr(at), value);
+    }
+    let mut next = launch.system_sgprs_at;
+    if launch.ids_in_ttmps {
+        wave.set_dword(layout::TTMP0 + 4 * 9, id[0]);
+        wave.set_dword(layout::TTMP0 + 4 * 7, id[1] & 0xffff | id[2] << 16);
+    } else {
+        for (enabled, value) in launch.workgroup_id.into_iter().zip(id) {
+            if enabled {
+                wave.set_dword(sgpr(next), value);
+                next += 1;
+            }
+        }
+    }
+    if launch.workgroup_info {
+        // first wave flag, ordered append term and wave count: only the first is meaningful for compute
+        wave.set_dword(sgpr(next), u32::from(index == 0) << 31);
+        next += 1;
+    }
+    if launch.private_segment && launch.flat_scratch != FlatScratch::Architected {
+        // the wave's offset from the base above, which is the wave's own already
+        wave.set_dword(sgpr(next), 0);
+    }
+    wave.set_dword(layout::MODE, launch.mode_register);
+}
+
+/// Runs micro-ops from `pc` until one stops the wave.
+fn execute(cx: &mut Cx<'_>, program: &Program, mut pc: u32) {
+    while let Some(op) = program.ops.get(pc as usize) {
+        // SAFETY: the program was made with the handlers of a back end that this CPU has, for waves of this shape.
+        pc = unsafe { (op.handler)(cx, op, pc) };
+    }
+}
+
+// SAFETY: a workgroup owns its memory; the pointers that handlers use are made anew for every turn.
+unsafe impl Send for Group {}

@@ -1,0 +1,294 @@
+//! From a dispatch request to the initial state of its waves.
+//!
+//! Knows: kernel descriptors, the order of initial SGPRs and VGPRs (LLVM's AMDGPUUsage, "Initial Kernel Execution
+//! State"; ABI.md 3.5, 3.6). Must not know: how waves execute.
+use super::api::{DispatchRequest, RefuseReason};
+use super::translate::Mode;
+use super::wave::WaveShape;
+use crate::loader::target::{FlatScratch, Target, WaveSize};
+use crate::runtime::emulated::vm::AddressSpace;
+
+/// Bytes of a kernel descriptor.
+const DESCRIPTOR_BYTES: usize = 64;
+/// A kernel with preloaded kernargs starts this many bytes after its entry, where the processor preloads them.
+const PRELOAD_ENTRY_SKIP: u64 = 256;
+/// The most private memory of a work-item: what a flat aperture offset can name.
+const MAX_PRIVATE_BYTES: u64 = 1 << 24;
+
+/// What every wave of a dispatch starts with.
+#[derive(Clone, Debug)]
+pub(super) struct Launch {
+    pub(super) request: DispatchRequest,
+    pub(super) shape: WaveShape,
+    pub(super) entry: u64,
+    /// MODE register at the start.
+    pub(super) mode_register: u32,
+    /// User SGPRs that are the same in all waves; the private segment buffer's are filled in per wave.
+    pub(super) user_sgprs: Vec<u32>,
+    /// Index of the private segment buffer's four SGPRs.
+    pub(super) private_buffer_at: Option<usize>,
+    /// Index of the flat scratch initial pair.
+    pub(super) flat_scratch_at: Option<usize>,
+    /// Where system SGPRs begin.
+    pub(super) system_sgprs_at: usize,
+    pub(super) workgroup_id: [bool; 3],
+    pub(super) workgroup_info: bool,
+    /// The private segment is enabled.
+    pub(super) private_segment: bool,
+    /// Work-item ids that VGPRs hold: 1 to 3.
+    pub(super) work_item_ids: u32,
+    /// They are packed into v0.
+    pub(super) packed_ids: bool,
+    pub(super) flat_scratch: FlatScratch,
+    /// Workgroup ids arrive in trap temporaries.
+    pub(super) ids_in_ttmps: bool,
+    /// Bytes of private memory per work-item.
+    pub(super) private_bytes: u32,
+    /// Bytes of LDS per workgroup.
+    pub(super) lds_bytes: u32,
+    /// Workgroups in x, y, z.
+    pub(super) groups: [u32; 3],
+}
+
+fn u32_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u16_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// Bits of `kernel_code_properties`.
+mod property {
+    pub(super) const PRIVATE_SEGMENT_BUFFER: u16 = 1 << 0;
+    pub(super) const DISPATCH_PTR: u16 = 1 << 1;
+    pub(super) const QUEUE_PTR: u16 = 1 << 2;
+    pub(super) const KERNARG_SEGMENT_PTR: u16 = 1 << 3;
+    pub(super) const DISPATCH_ID: u16 = 1 << 4;
+    pub(super) const FLAT_SCRATCH_INIT: u16 = 1 << 5;
+    pub(super) const PRIVATE_SEGMENT_SIZE: u16 = 1 << 6;
+    pub(super) const WAVEFRONT_SIZE32: u16 = 1 << 10;
+}
+
+/// The registers allotted and those of them that are accumulation VGPRs; `None` where the target has no such waves.
+fn wave_shape(target: &Target, rsrc1: u32, rsrc3: u32, wave: WaveSize) -> Option<WaveShape> {
+    let resources = &target.resources;
+    let file = resources.vgprs(wave)?;
+    let lanes = match wave {
+        WaveSize::Wave32 => 32,
+        WaveSize::Wave64 => 64,
+    };
+    let total = ((rsrc1 & 0x3f) + 1) * u32::from(file.encoding_granule);
+    let (vgprs, agprs) = if resources.unified_agprs {
+        let vgprs = ((rsrc3 & 0x3f) + 1) * 4;
+        (vgprs.min(total), total.saturating_sub(vgprs))
+    } else if resources.has_agprs {
+        // gfx908: as many accumulation VGPRs beside the VGPRs
+        (total, total)
+    } else {
+        (total, 0)
+    };
+    Some(WaveShape {
+        lanes,
+        vgprs: vgprs.min(256),
+        agprs: agprs.min(256),
+    })
+}
+
+impl Launch {
+    /// Checks a request against the agent and reads its kernel descriptor.
+    pub(super) fn prepare(
+        request: &DispatchRequest,
+        target: &'static Target,
+        vm: &AddressSpace,
+    ) -> Result<Self, RefuseReason> {
+        let groups = check_geometry(request, target)?;
+        let resources = &target.resources;
+        if request.group_segment_size > resources.lds_bytes_per_workgroup {
+            return Err(RefuseReason::GroupSegment {
+                size_bytes: request.group_segment_size,
+                limit_bytes: resources.lds_bytes_per_workgroup,
+            });
+        }
+        let object = request.kernel_object;
+        let bad = |what: &str| RefuseReason::KernelObject {
+            address: object,
+            what: what.to_owned(),
+        };
+        if object == 0 {
+            return Err(bad("is null"));
+        }
+        let mut descriptor = [0; DESCRIPTOR_BYTES];
+        vm.read(object, &mut descriptor)
+            .map_err(|_error| bad("the descriptor is not mapped on the agent"))?;
+
+        let rsrc3 = u32_at(&descriptor, 44);
+        let rsrc1 = u32_at(&descriptor, 48);
+        let rsrc2 = u32_at(&descriptor, 52);
+        let properties = u16_at(&descriptor, 56);
+        let preload = u16_at(&descriptor, 58);
+        let offset = u64::from(u32_at(&descriptor, 16)) | u64::from(u32_at(&descriptor, 20)) << 32;
+        let mut entry = object.wrapping_add(offset);
+        if !entry.is_multiple_of(4) {
+            return Err(bad("the entry is not aligned to 4 bytes"));
+        }
+        let wave = if target.version.major >= 10 && properties & property::WAVEFRONT_SIZE32 != 0 {
+            WaveSize::Wave32
+        } else {
+            WaveSize::Wave64
+        };
+        let shape = wave_shape(target, rsrc1, rsrc3, wave)
+            .ok_or_else(|| bad("wants a wave size that the agent lacks"))?;
+        if u64::from(request.private_segment_size) > MAX_PRIVATE_BYTES {
+            return Err(RefuseReason::PrivateSegment {
+                size_bytes: u64::from(request.private_segment_size),
+                limit_bytes: MAX_PRIVATE_BYTES,
+            });
+        }
+
+        let preload_dwords = usize::from(preload & 0x7f);
+        let preload_offset = u64::from(preload >> 7) * 4;
+        let mut user = Vec::with_capacity(16);
+        let pair =
+            |user: &mut Vec<u32>, value: u64| user.extend([value as u32, (value >> 32) as u32]);
+        let has = |bit: u16| properties & bit != 0;
+        let mut private_buffer_at = None;
+        if has(property::PRIVATE_SEGMENT_BUFFER) {
+            private_buffer_at = Some(user.len());
+            user.extend([0; 4]);
+        }
+        if has(property::DISPATCH_PTR) {
+            pair(&mut user, request.packet_address);
+        }
+        if has(property::QUEUE_PTR) {
+            pair(&mut user, request.queue_address);
+        }
+        if has(property::KERNARG_SEGMENT_PTR) {
+            pair(&mut user, request.kernarg_address);
+        }
+        if has(property::DISPATCH_ID) {
+            pair(&mut user, request.dispatch_id);
+        }
+        let mut flat_scratch_at = None;
+        if has(property::FLAT_SCRATCH_INIT) {
+            flat_scratch_at = Some(user.len());
+            user.extend([0; 2]);
+        }
+        if has(property::PRIVATE_SEGMENT_SIZE) {
+            user.push(request.private_segment_size);
+        }
+        if preload_dwords > 0 && resources.kernarg_preload {
+            entry = entry.wrapping_add(PRELOAD_ENTRY_SKIP);
+            let mut bytes = vec![0; preload_dwords * 4];
+            vm.read(
+                request.kernarg_address.wrapping_add(preload_offset),
+                &mut bytes,
+            )
+            .map_err(|_error| bad("the kernargs to preload are not mapped on the agent"))?;
+            user.extend(
+                bytes
+                    .chunks_exact(4)
+                    .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])),
+            );
+        }
+        let system_sgprs_at = (rsrc2 >> 1 & 0x1f) as usize;
+
+        // FLOAT_MODE, DX10_CLAMP, IEEE and FP16_OVFL move from COMPUTE_PGM_RSRC1 to MODE
+        let mut mode = rsrc1 >> 12 & 0xff;
+        if target.version.major < 12 {
+            mode |= (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9;
+        } else {
+            // GFX12 has neither bit: clamp and minimum behave as with both set
+            mode |= 1 << 8 | 1 << 9;
+        }
+        if target.version.major >= 9 {
+            mode |= (rsrc1 >> 26 & 1) << 23;
+        }
+        Ok(Self {
+            request: *request,
+            shape,
+            entry,
+            mode_register: mode,
+            user_sgprs: user,
+            private_buffer_at,
+            flat_scratch_at,
+            system_sgprs_at,
+            workgroup_id: [
+                rsrc2 >> 7 & 1 != 0,
+                rsrc2 >> 8 & 1 != 0,
+                rsrc2 >> 9 & 1 != 0,
+            ],
+            workgroup_info: rsrc2 >> 10 & 1 != 0,
+            private_segment: rsrc2 & 1 != 0,
+            work_item_ids: (rsrc2 >> 11 & 3).min(2) + 1,
+            packed_ids: resources.packed_work_item_ids,
+            flat_scratch: resources.flat_scratch,
+            ids_in_ttmps: resources.workgroup_ids_in_ttmps,
+            private_bytes: request.private_segment_size.next_multiple_of(4),
+            lds_bytes: request.group_segment_size,
+            groups,
+        })
+    }
+
+    /// The parts of MODE that translation depends on.
+    pub(super) fn mode(&self) -> Mode {
+        Mode::new(self.mode_register)
+    }
+
+    /// Workgroups in all.
+    pub(super) fn total_groups(&self) -> u64 {
+        self.groups.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Id of the workgroup with this index, x fastest.
+    pub(super) fn group_id(&self, index: u64) -> [u32; 3] {
+        let (x, y) = (u64::from(self.groups[0]), u64::from(self.groups[1]));
+        [
+            (index % x) as u32,
+            (index / x % y) as u32,
+            (index / x / y) as u32,
+        ]
+    }
+
+    /// Work-items of a workgroup in x, y, z: fewer in the last of a dimension.
+    pub(super) fn group_size(&self, id: [u32; 3]) -> [u32; 3] {
+        std::array::from_fn(|i| {
+            let size = u32::from(self.request.workgroup_size[i]);
+            size.min(self.request.grid_size[i] - id[i] * size)
+        })
+    }
+}
+
+/// Checks sizes and dimensions; gives the workgroups in x, y, z.
+fn check_geometry(request: &DispatchRequest, target: &Target) -> Result<[u32; 3], RefuseReason> {
+    let bad = |what: String| RefuseReason::Dimensions {
+        dimensions: request.dimensions,
+        what,
+    };
+    if !(1..=3).contains(&request.dimensions) {
+        return Err(bad("1 to 3 dimensions".to_owned()));
+    }
+    let mut groups = [1; 3];
+    for i in 0..3 {
+        let (grid, size) = (request.grid_size[i], request.workgroup_size[i]);
+        if size == 0 || grid == 0 {
+            return Err(bad(format!("size 0 in dimension {i}")));
+        }
+        if i >= usize::from(request.dimensions) && (size != 1 || grid != 1) {
+            return Err(bad(format!(
+                "size {grid} by {size} in dimension {i}, which the packet does not have"
+            )));
+        }
+        groups[i] = grid.div_ceil(u32::from(size));
+    }
+    let size: u64 = request
+        .workgroup_size
+        .iter()
+        .map(|&n| u64::from(n))
+        .product();
+    let limit = target.resources.max_workgroup_size;
+    if size > u64::from(limit) {
+        return Err(RefuseReason::WorkgroupSize { size, limit });
+    }
+    Ok(groups)
+}

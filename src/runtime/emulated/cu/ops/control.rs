@@ -1,0 +1,273 @@
+//! Program flow: branches, calls, barriers, the end of a wave, traps, and the registers that describe the wave itself.
+//!
+//! Knows: how a wave leaves a block of code. Must not know: who schedules it.
+//!
+//! `imm` is the target micro-op of a branch, `aux` how many instructions the block has, its terminator included.
+use crate::runtime::emulated::cu::microop::{MicroOp, STOP, Slot};
+use crate::runtime::emulated::cu::simd::Vector;
+use crate::runtime::emulated::cu::wave::{Cx, Event, layout};
+use crate::runtime::instrument::FaultKind;
+
+/// A conditional branch on the state of the wave.
+macro_rules! branch {
+    ($($(#[$doc:meta])* $name:ident |$cx:ident| $taken:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(_v: V, $cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let next = if $taken { op.imm as u32 } else { pc + 1 };
+            $cx.leave_block(op.aux, next)
+        }
+    )*};
+}
+
+branch! {
+    s_branch |_cx| true;
+    s_cbranch_scc0 |cx| !cx.scc();
+    s_cbranch_scc1 |cx| cx.scc();
+    s_cbranch_vccz |cx| cx.vcc() == 0;
+    s_cbranch_vccnz |cx| cx.vcc() != 0;
+    s_cbranch_execz |cx| cx.exec() == 0;
+    s_cbranch_execnz |cx| cx.exec() != 0;
+    /// No debugger is ever attached: the conditional debug flags read 0.
+    s_cbranch_cdbgsys |_cx| false;
+    s_cbranch_cdbguser |_cx| false;
+    s_cbranch_cdbgsys_or_user |_cx| false;
+    s_cbranch_cdbgsys_and_user |_cx| false;
+}
+
+/// Accounts for a block that falls through into a branch target.
+#[inline(always)]
+pub(crate) fn count_block<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.budget -= i64::from(op.aux);
+    pc + 1
+}
+
+/// Goes on at another micro-op: the next instruction's does not follow in the array.
+#[inline(always)]
+pub(crate) fn go_to<V: Vector>(_v: V, _cx: &mut Cx<'_>, op: &MicroOp, _pc: u32) -> u32 {
+    op.imm as u32
+}
+
+/// Code that was not decoded yet follows: at the address in `a`.
+#[inline(always)]
+pub(crate) fn undecoded<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, _pc: u32) -> u32 {
+    let address = cx.s64(op.a);
+    cx.jump(op, address)
+}
+
+/// Jump to the address in a register pair.
+#[inline(always)]
+pub(crate) fn s_setpc_b64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, _pc: u32) -> u32 {
+    let target = cx.s64(op.a);
+    cx.jump(op, target)
+}
+
+/// The address of the next instruction.
+#[inline(always)]
+pub(crate) fn s_getpc_b64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let address = cx.code.next_address(pc);
+    cx.set_s64(op.d, address);
+    pc + 1
+}
+
+/// Jump to the address in a register pair, keeping the return address.
+#[inline(always)]
+pub(crate) fn s_swappc_b64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let target = cx.s64(op.a);
+    let back = cx.code.next_address(pc);
+    cx.set_s64(op.d, back);
+    cx.jump(op, target)
+}
+
+/// Jump to a displacement, keeping the return address.
+#[inline(always)]
+pub(crate) fn s_call_b64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let back = cx.code.next_address(pc);
+    cx.set_s64(op.d, back);
+    cx.leave_block(op.aux, op.imm as u32)
+}
+
+/// The wave ends.
+#[inline(always)]
+pub(crate) fn s_endpgm<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, _pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.stop(Event::End, STOP)
+}
+
+/// The wave ends; what it saved needs no writing back here.
+#[inline(always)]
+pub(crate) fn s_endpgm_saved<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    s_endpgm(v, cx, op, pc)
+}
+
+/// The wave waits for the others of its workgroup.
+#[inline(always)]
+pub(crate) fn s_barrier<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.budget -= i64::from(op.aux);
+    cx.stop(Event::Barrier, pc + 1)
+}
+
+/// The wave gives way.
+#[inline(always)]
+pub(crate) fn s_sleep<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.stop(Event::Sleep, pc + 1)
+}
+
+/// Halts the wave if bit 0 of the immediate is set (the tail of a trap on GFX11: nothing wakes it).
+#[inline(always)]
+pub(crate) fn s_sethalt<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    if op.imm & 1 != 0 {
+        cx.stop(Event::Halt, pc + 1)
+    } else {
+        pc + 1
+    }
+}
+
+/// Trap 3 (debugtrap) goes on without a debugger, every other id ends the dispatch (LLVM's AMDGPUUsage, "Trap Handler
+/// ABI").
+#[inline(always)]
+pub(crate) fn s_trap<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    match (op.imm & 0xff) as u8 {
+        3 => pc + 1,
+        id => cx.fault(pc, FaultKind::Trap(id), None),
+    }
+}
+
+/// Messages to the host: interrupts and context saves need no answer here.
+#[inline(always)]
+pub(crate) fn s_sendmsg<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
+    pc + 1
+}
+
+/// Messages that halt the wave.
+#[inline(always)]
+pub(crate) fn s_sendmsghalt<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.stop(Event::Halt, pc + 1)
+}
+
+/// Drops decoded code: the next instructions may have been written by this wave.
+#[inline(always)]
+pub(crate) fn s_icache_inv<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.stop(Event::Sleep, pc + 1)
+}
+
+// ---- hardware registers ------------------------------------------------------------------------------------------
+
+/// `hwreg` field: register id, first bit, width.
+fn hwreg(imm: i32) -> (u32, u32, u32) {
+    let imm = imm as u32;
+    (imm & 0x3f, imm >> 6 & 0x1f, (imm >> 11 & 0x1f) + 1)
+}
+
+/// Hardware register ids (AMD ISA documents, "Hardware Register Values").
+pub(crate) mod hwreg_id {
+    pub(crate) const MODE: u32 = 1;
+    pub(crate) const STATUS: u32 = 2;
+    pub(crate) const TRAPSTS: u32 = 3;
+    pub(crate) const HW_ID: u32 = 4;
+    pub(crate) const GPR_ALLOC: u32 = 5;
+    pub(crate) const LDS_ALLOC: u32 = 6;
+    pub(crate) const IB_STS: u32 = 7;
+    pub(crate) const SH_MEM_BASES: u32 = 15;
+    pub(crate) const FLAT_SCR_LO: u32 = 20;
+    pub(crate) const FLAT_SCR_HI: u32 = 21;
+    pub(crate) const HW_ID1: u32 = 23;
+    pub(crate) const HW_ID2: u32 = 24;
+    pub(crate) const SHADER_CYCLES: u32 = 29;
+}
+
+fn read_hwreg(cx: &Cx<'_>, id: u32) -> u32 {
+    match id {
+        hwreg_id::MODE => cx.s32(Slot::scalar(layout::MODE)),
+        hwreg_id::STATUS => {
+            let scc = u32::from(cx.scc());
+            let execz = u32::from(cx.exec() == 0) << 9;
+            let vccz = u32::from(cx.vcc() == 0) << 10;
+            scc | execz | vccz | 1 << 16
+        }
+        hwreg_id::HW_ID | hwreg_id::HW_ID1 | hwreg_id::HW_ID2 => cx.env.hw_id,
+        hwreg_id::LDS_ALLOC => (cx.lds_len.div_ceil(512) & 0x1ff) << 12,
+        // SHARED_BASE and PRIVATE_BASE, 16 bits each: bits 63:48 of the apertures
+        hwreg_id::SH_MEM_BASES => cx.env.shared_base & 0xffff_0000 | cx.env.private_base >> 16,
+        hwreg_id::FLAT_SCR_LO => cx.scratch as u32,
+        hwreg_id::FLAT_SCR_HI => (cx.scratch >> 32) as u32,
+        hwreg_id::SHADER_CYCLES => cx.retired as u32 & 0xf_ffff,
+        hwreg_id::TRAPSTS | hwreg_id::GPR_ALLOC | hwreg_id::IB_STS => 0,
+        _ => 0,
+    }
+}
+
+/// Reads bits of a hardware register.
+#[inline(always)]
+pub(crate) fn s_getreg_b32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let (id, first, width) = hwreg(op.imm);
+    let value = u64::from(read_hwreg(cx, id)) >> first & ((1 << width) - 1);
+    cx.set_s32(op.d, value as u32);
+    pc + 1
+}
+
+/// Writes bits of a hardware register: MODE; other registers swallow the write, as they do without privilege.
+#[inline(always)]
+fn write_hwreg(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, value: u32) -> u32 {
+    let (id, first, width) = hwreg(op.imm);
+    if id != hwreg_id::MODE {
+        return pc + 1;
+    }
+    let field = ((((1u64 << width) - 1) << first) & 0xffff_ffff) as u32;
+    let old = cx.s32(Slot::scalar(layout::MODE));
+    let new = old & !field | value << first & field;
+    set_mode(cx, op, pc, new)
+}
+
+/// Goes on in the program of the new MODE, where it differs.
+#[inline(always)]
+fn set_mode(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, mode: u32) -> u32 {
+    if mode == cx.s32(Slot::scalar(layout::MODE)) {
+        return pc + 1;
+    }
+    cx.set_s32(Slot::scalar(layout::MODE), mode);
+    cx.retired += u64::from(op.aux);
+    let next = cx.code.next_address(pc);
+    cx.stop(Event::ModeChange(next), STOP)
+}
+
+/// Writes bits of a hardware register from an SGPR.
+#[inline(always)]
+pub(crate) fn s_setreg_b32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let value = cx.s32(op.a);
+    write_hwreg(cx, op, pc, value)
+}
+
+/// Writes bits of a hardware register from a literal.
+#[inline(always)]
+pub(crate) fn s_setreg_imm32_b32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let value = cx.s32(op.a);
+    write_hwreg(cx, op, pc, value)
+}
+
+/// Sets MODE's rounding modes.
+#[inline(always)]
+pub(crate) fn s_round_mode<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let mode = cx.s32(Slot::scalar(layout::MODE)) & !0xf | op.imm as u32 & 0xf;
+    set_mode(cx, op, pc, mode)
+}
+
+/// Sets MODE's denormal modes.
+#[inline(always)]
+pub(crate) fn s_denorm_mode<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let mode = cx.s32(Slot::scalar(layout::MODE)) & !0xf0 | (op.imm as u32 & 0xf) << 4;
+    set_mode(cx, op, pc, mode)
+}
+
+/// An instruction that the embedded GPU does not execute; the cold array names it.
+#[inline(always)]
+pub(crate) fn refuse<V: Vector>(_v: V, cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
+    let kind = cx.code.refusal(pc);
+    cx.fault(pc, kind, None)
+}

@@ -1,0 +1,513 @@
+//! The prefix and suffix micro-ops: source and result modifiers, DPP, SDWA, half selects.
+//!
+//! Knows: what a modifier does to a row. Must not know: which instruction it belongs to.
+use crate::runtime::emulated::cu::microop::{MicroOp, Slot};
+use crate::runtime::emulated::cu::simd::{MAX_LANES, Vector};
+use crate::runtime::emulated::cu::wave::{Cx, layout};
+use crate::runtime::instrument::FaultKind;
+
+/// Bits of the immediate of source modifiers.
+pub(crate) mod source {
+    /// Negate (of the low half, for packed operands).
+    pub(crate) const NEG: i32 = 1 << 0;
+    /// Absolute value, before negation.
+    pub(crate) const ABS: i32 = 1 << 1;
+    /// Flush denormals to zero of the same sign, after abs and neg.
+    pub(crate) const FLUSH: i32 = 1 << 2;
+    /// Take the high half (16-bit operands; the low operand of packed ones).
+    pub(crate) const LOW_FROM_HIGH: i32 = 1 << 3;
+    /// Packed: the high operand comes from the high half.
+    pub(crate) const HIGH_FROM_HIGH: i32 = 1 << 4;
+    /// Packed: negate the high operand.
+    pub(crate) const NEG_HIGH: i32 = 1 << 5;
+    /// Mixed precision: the operand is f16, not f32.
+    pub(crate) const HALF: i32 = 1 << 6;
+    /// SDWA: sign-extend the selected part.
+    pub(crate) const SEXT: i32 = 1 << 7;
+    /// SDWA: the select, 3 bits, as `isa::SdwaSel` numbers them.
+    pub(crate) const SDWA_SEL: i32 = 8;
+    /// SDWA: the operand is f16, so that neg and abs act on bit 15.
+    pub(crate) const SDWA_F16: i32 = 1 << 11;
+}
+
+/// Bits of the immediate of result modifiers.
+pub(crate) mod result {
+    /// Clamp to [0, 1].
+    pub(crate) const CLAMP: i32 = 1 << 0;
+    /// Clamp turns NaN into 0.
+    pub(crate) const DX10_CLAMP: i32 = 1 << 1;
+    /// Flush denormals.
+    pub(crate) const FLUSH: i32 = 1 << 2;
+    /// Output modifier, 2 bits: 1 times 2, 2 times 4, 3 divided by 2.
+    pub(crate) const OMOD: i32 = 4;
+}
+
+#[inline(always)]
+fn flush_f32<V: Vector>(v: V, a: V::W) -> V::W {
+    let magnitude = v.and(a, v.splat(0x7fff_ffff));
+    let small = v.lt_u(magnitude, v.splat(0x0080_0000));
+    v.select(small, v.and(a, v.splat(0x8000_0000)), a)
+}
+
+fn flush_f64(a: u64) -> u64 {
+    if a & 0x7ff0_0000_0000_0000 == 0 {
+        a & 1 << 63
+    } else {
+        a
+    }
+}
+
+#[inline(always)]
+fn flush_f16<V: Vector>(v: V, a: V::W) -> V::W {
+    let magnitude = v.and(a, v.splat(0x7fff));
+    let small = v.lt_u(magnitude, v.splat(0x0400));
+    v.select(small, v.and(a, v.splat(0x8000)), a)
+}
+
+/// Abs and neg of an f32 operand, by its bits.
+#[inline(always)]
+fn sign_bits(imm: i32, sign: u32) -> (u32, u32) {
+    let keep = if imm & source::ABS != 0 { !sign } else { !0 };
+    let flip = if imm & source::NEG != 0 { sign } else { 0 };
+    (keep, flip)
+}
+
+/// All lanes are written: temporary rows belong to nobody's inactive lanes.
+macro_rules! whole_row {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $op:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, $op: &MicroOp, pc: u32) -> u32 {
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.w($v, $op.a, chunk);
+                let r = $body;
+                cx.set_w($v, $op.d, chunk, $v.mask(!0), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+whole_row! {
+    /// Copies a row or broadcasts a scalar, whatever EXEC says.
+    copy_row |v, op, a| { let _ = v; a };
+    /// abs, neg, denormal flush of an f32 operand.
+    source_f32 |v, op, a| {
+        let (keep, flip) = sign_bits(op.imm, 0x8000_0000);
+        let r = v.xor(v.and(a, v.splat(keep)), v.splat(flip));
+        if op.imm & source::FLUSH != 0 { flush_f32(v, r) } else { r }
+    };
+    /// Half select, abs, neg, denormal flush of an f16 operand.
+    source_f16 |v, op, a| {
+        let half = if op.imm & source::LOW_FROM_HIGH != 0 { v.shr(a, v.splat(16)) } else { v.and(a, v.splat(0xffff)) };
+        let (keep, flip) = sign_bits(op.imm, 0x8000);
+        let r = v.xor(v.and(half, v.splat(keep)), v.splat(flip));
+        if op.imm & source::FLUSH != 0 { flush_f16(v, r) } else { r }
+    };
+    /// Half selects, neg and denormal flush of a packed 16-bit operand.
+    source_packed16 |v, op, a| {
+        let low = if op.imm & source::LOW_FROM_HIGH != 0 { v.shr(a, v.splat(16)) } else { v.and(a, v.splat(0xffff)) };
+        let high = if op.imm & source::HIGH_FROM_HIGH != 0 { v.shr(a, v.splat(16)) } else { v.and(a, v.splat(0xffff)) };
+        let low = v.xor(low, v.splat(if op.imm & source::NEG != 0 { 0x8000 } else { 0 }));
+        let high = v.xor(high, v.splat(if op.imm & source::NEG_HIGH != 0 { 0x8000 } else { 0 }));
+        let (low, high) =
+            if op.imm & source::FLUSH != 0 { (flush_f16(v, low), flush_f16(v, high)) } else { (low, high) };
+        v.or(low, v.shl(high, v.splat(16)))
+    };
+    /// One operand of `v_fma_mix`: f32, or the f16 half converted to it.
+    source_mix |v, op, a| {
+        let wide = if op.imm & source::HALF != 0 {
+            let half = if op.imm & source::LOW_FROM_HIGH != 0 { v.shr(a, v.splat(16)) } else { v.and(a, v.splat(0xffff)) };
+            v.cvt_f32_f16(half)
+        } else if op.imm & source::FLUSH != 0 {
+            flush_f32(v, a)
+        } else {
+            a
+        };
+        let (keep, flip) = sign_bits(op.imm, 0x8000_0000);
+        v.xor(v.and(wide, v.splat(keep)), v.splat(flip))
+    };
+    /// SDWA source: select, sign-extend or abs and neg of the selected part, flush.
+    source_sdwa |v, op, a| {
+        let select = op.imm >> source::SDWA_SEL & 7;
+        let (shift, width) = match select {
+            0..=3 => (8 * select as u32, 8),
+            4 => (0, 16),
+            5 => (16, 16),
+            _ => (0, 32),
+        };
+        let up = v.splat(32 - shift - width);
+        let down = v.splat(32 - width);
+        let moved = v.shl(a, up);
+        let part = if op.imm & source::SEXT != 0 { v.sar(moved, down) } else { v.shr(moved, down) };
+        let (keep, flip) = sign_bits(op.imm, if op.imm & source::SDWA_F16 != 0 { 0x8000 } else { 0x8000_0000 });
+        let r = v.xor(v.and(part, v.splat(keep)), v.splat(flip));
+        if op.imm & source::FLUSH == 0 {
+            r
+        } else if op.imm & source::SDWA_F16 != 0 {
+            flush_f16(v, r)
+        } else {
+            flush_f32(v, r)
+        }
+    };
+}
+
+/// abs, neg, denormal flush of an f64 operand.
+#[inline(always)]
+pub(crate) fn source_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let (keep, flip) = sign_bits(op.imm, 0x8000_0000);
+    for chunk in 0..cx.chunks(v) {
+        let (lo, hi) = (cx.w(v, op.a, chunk), cx.w(v, cx.nth(op.a, 1), chunk));
+        let hi = v.xor(v.and(hi, v.splat(keep)), v.splat(flip));
+        let mut r = v.join(lo, hi);
+        if op.imm & source::FLUSH != 0 {
+            r = v.qmap1(r, flush_f64);
+        }
+        cx.set_q(v, op.d, chunk, v.mask(!0), r);
+    }
+    pc + 1
+}
+
+/// Register selects and neg of a packed 32-bit operand (two registers).
+#[inline(always)]
+pub(crate) fn source_packed32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    for chunk in 0..cx.chunks(v) {
+        let (first, second) = (cx.w(v, op.a, chunk), cx.w(v, cx.nth(op.a, 1), chunk));
+        let low = if op.imm & source::LOW_FROM_HIGH != 0 {
+            second
+        } else {
+            first
+        };
+        let high = if op.imm & source::HIGH_FROM_HIGH != 0 {
+            second
+        } else {
+            first
+        };
+        let low = v.xor(
+            low,
+            v.splat(if op.imm & source::NEG != 0 {
+                0x8000_0000
+            } else {
+                0
+            }),
+        );
+        let high = v.xor(
+            high,
+            v.splat(if op.imm & source::NEG_HIGH != 0 {
+                0x8000_0000
+            } else {
+                0
+            }),
+        );
+        let (low, high) = if op.imm & source::FLUSH != 0 {
+            (flush_f32(v, low), flush_f32(v, high))
+        } else {
+            (low, high)
+        };
+        cx.set_w(v, op.d, chunk, v.mask(!0), low);
+        cx.set_w(v, Slot(op.d.0 + cx.stride), chunk, v.mask(!0), high);
+    }
+    pc + 1
+}
+
+/// What a DPP lane table says of a lane, beside the source lane in its low 6 bits.
+pub(crate) mod dpp_table {
+    /// The source lies outside the row.
+    pub(crate) const INVALID: u8 = 1 << 7;
+    /// Row or bank mask disables the lane.
+    pub(crate) const DISABLED: u8 = 1 << 6;
+    /// Immediate: an invalid source reads 0 instead of disabling the lane.
+    pub(crate) const BOUND_CTRL: i32 = 1 << 0;
+    /// Immediate: inactive lanes may be read.
+    pub(crate) const FETCH_INACTIVE: i32 = 1 << 1;
+}
+
+/// DPP: permutes a row by the lane table `b`, and leaves the mask of lanes that the instruction writes.
+#[inline(always)]
+pub(crate) fn source_dpp<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    let readable = if op.imm & dpp_table::FETCH_INACTIVE != 0 {
+        !0
+    } else {
+        exec
+    };
+    let mut written = 0u64;
+    let mut row = [0; 64];
+    for lane in 0..cx.lanes {
+        let entry = (cx.s_at(op.b, lane / 4) >> (8 * (lane % 4))) as u8;
+        let from = u32::from(entry & 63);
+        let valid = entry & dpp_table::INVALID == 0 && readable >> from & 1 != 0;
+        if valid {
+            row[lane as usize] = cx.lane(op.a, from);
+        }
+        let enabled =
+            entry & dpp_table::DISABLED == 0 && (valid || op.imm & dpp_table::BOUND_CTRL != 0);
+        written |= u64::from(enabled) << lane;
+    }
+    for lane in 0..cx.lanes {
+        cx.set_lane(op.d, lane, row[lane as usize]);
+    }
+    cx.set_s64(Slot::scalar(layout::DPP_MASK), written);
+    pc + 1
+}
+
+/// Writes a temporary row to the destination in the lanes that EXEC and DPP enable.
+#[inline(always)]
+pub(crate) fn result_dpp<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let enabled = cx.exec() & cx.s64(Slot::scalar(layout::DPP_MASK));
+    for chunk in 0..cx.chunks(v) {
+        let a = cx.w(v, op.a, chunk);
+        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, enabled, chunk), a);
+    }
+    pc + 1
+}
+
+/// A lane-mask result of a DPP instruction: lanes that DPP disables give 0, as inactive ones do.
+#[inline(always)]
+pub(crate) fn result_dpp_mask<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let mask = cx.lane_mask_of(op.d) & cx.s64(Slot::scalar(layout::DPP_MASK));
+    cx.set_lane_mask(op.d, mask);
+    pc + 1
+}
+
+#[inline(always)]
+fn scale(omod: i32) -> u32 {
+    match omod {
+        1 => 2f32.to_bits(),
+        2 => 4f32.to_bits(),
+        _ => 0.5f32.to_bits(),
+    }
+}
+
+fn clamp_f32(a: u32, dx10: bool) -> u32 {
+    let x = f32::from_bits(a);
+    if x.is_nan() {
+        if dx10 { 0 } else { a }
+    } else if x <= 0.0 {
+        0
+    } else if x > 1.0 {
+        1f32.to_bits()
+    } else {
+        a
+    }
+}
+
+fn clamp_f64(a: u64, dx10: bool) -> u64 {
+    let x = f64::from_bits(a);
+    if x.is_nan() {
+        if dx10 { 0 } else { a }
+    } else if x <= 0.0 {
+        0
+    } else if x > 1.0 {
+        1f64.to_bits()
+    } else {
+        a
+    }
+}
+
+fn clamp_f16(a: u32, dx10: bool) -> u32 {
+    let magnitude = a & 0x7fff;
+    if magnitude > 0x7c00 {
+        if dx10 { 0 } else { a }
+    } else if a & 0x8000 != 0 {
+        0
+    } else {
+        a.min(0x3c00)
+    }
+}
+
+/// omod, clamp and denormal flush of an f32 result.
+#[inline(always)]
+pub(crate) fn result_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    let omod = op.imm >> result::OMOD & 3;
+    let dx10 = op.imm & result::DX10_CLAMP != 0;
+    for chunk in 0..cx.chunks(v) {
+        let mut r = cx.w(v, op.a, chunk);
+        if omod != 0 {
+            r = v.fmul(r, v.splat(scale(omod)));
+        }
+        if op.imm & result::FLUSH != 0 {
+            r = flush_f32(v, r);
+        }
+        if op.imm & result::CLAMP != 0 {
+            r = v.map1(r, |a| clamp_f32(a, dx10));
+        }
+        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+    }
+    pc + 1
+}
+
+/// omod, clamp and denormal flush of an f64 result.
+#[inline(always)]
+pub(crate) fn result_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    let omod = op.imm >> result::OMOD & 3;
+    let dx10 = op.imm & result::DX10_CLAMP != 0;
+    for chunk in 0..cx.chunks(v) {
+        let mut r = cx.q(v, op.a, chunk);
+        if omod != 0 {
+            r = v.dmul(
+                r,
+                v.qsplat(f64::from(f32::from_bits(scale(omod))).to_bits()),
+            );
+        }
+        if op.imm & result::FLUSH != 0 {
+            r = v.qmap1(r, flush_f64);
+        }
+        if op.imm & result::CLAMP != 0 {
+            r = v.qmap1(r, |a| clamp_f64(a, dx10));
+        }
+        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+    }
+    pc + 1
+}
+
+#[inline(always)]
+fn finish_f16<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
+    let omod = imm >> result::OMOD & 3;
+    let mut r = a;
+    if omod != 0 {
+        // exact in f32, rounded once on the way back
+        r = v.cvt_f16_f32(v.fmul(v.cvt_f32_f16(r), v.splat(scale(omod))));
+    }
+    if imm & result::FLUSH != 0 {
+        r = flush_f16(v, r);
+    }
+    if imm & result::CLAMP != 0 {
+        let dx10 = imm & result::DX10_CLAMP != 0;
+        r = v.map1(r, |a| clamp_f16(a, dx10));
+    }
+    r
+}
+
+/// omod, clamp and denormal flush of an f16 result, zero-extended.
+#[inline(always)]
+pub(crate) fn result_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    for chunk in 0..cx.chunks(v) {
+        let a = v.and(cx.w(v, op.a, chunk), v.splat(0xffff));
+        let r = finish_f16(v, op.imm, a);
+        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+    }
+    pc + 1
+}
+
+/// Clamp and denormal flush of a packed f16 result.
+#[inline(always)]
+pub(crate) fn result_packed_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    for chunk in 0..cx.chunks(v) {
+        let a = cx.w(v, op.a, chunk);
+        let low = finish_f16(v, op.imm, v.and(a, v.splat(0xffff)));
+        let high = finish_f16(v, op.imm, v.shr(a, v.splat(16)));
+        let r = v.or(low, v.shl(high, v.splat(16)));
+        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+    }
+    pc + 1
+}
+
+/// Clamp and denormal flush of a packed f32 result.
+#[inline(always)]
+pub(crate) fn result_packed_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    result_f32(v, cx, op, pc);
+    let second = MicroOp {
+        d: Slot(op.d.0 + cx.stride),
+        a: Slot(op.a.0 + cx.stride),
+        ..*op
+    };
+    result_f32(v, cx, &second, pc)
+}
+
+/// Puts a 16-bit result into the low half of the destination (`imm` 0) or the high one (`imm` 16), keeping the other.
+#[inline(always)]
+pub(crate) fn result_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    let shift = op.imm as u32;
+    for chunk in 0..cx.chunks(v) {
+        let new = v.shl(v.and(cx.w(v, op.a, chunk), v.splat(0xffff)), v.splat(shift));
+        let old = v.and(
+            cx.w(v, op.d, chunk),
+            v.splat(0xffff_0000u32.rotate_left(shift)),
+        );
+        cx.set_w(
+            v,
+            op.d,
+            chunk,
+            cx.chunk_mask(v, exec, chunk),
+            v.or(old, new),
+        );
+    }
+    pc + 1
+}
+
+/// SDWA destination: `imm` is the select and, from bit 3, what becomes of the unused bits.
+#[inline(always)]
+pub(crate) fn result_sdwa<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    let select = op.imm & 7;
+    let (shift, width) = match select {
+        0..=3 => (8 * select as u32, 8),
+        4 => (0, 16),
+        5 => (16, 16),
+        _ => (0, 32),
+    };
+    let field = (((1u64 << width) - 1) as u32) << shift;
+    for chunk in 0..cx.chunks(v) {
+        let part = v.and(v.shl(cx.w(v, op.a, chunk), v.splat(shift)), v.splat(field));
+        let r = match op.imm >> 3 {
+            // sign-extend upwards, zero below
+            1 => {
+                let up = v.splat(32 - shift - width);
+                v.sar(v.shl(part, up), up)
+            }
+            2 => v.or(part, v.and(cx.w(v, op.d, chunk), v.splat(!field))),
+            _ => part,
+        };
+        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+    }
+    pc + 1
+}
+
+/// Materialises VCCZ (`imm` 251), EXECZ (252) or SCC (253) as a scalar for the next micro-op.
+#[inline(always)]
+pub(crate) fn source_flag<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let value = match op.imm {
+        251 => cx.vcc() == 0,
+        252 => cx.exec() == 0,
+        _ => cx.scc(),
+    };
+    cx.set_s64(op.d, u64::from(value));
+    pc + 1
+}
+
+const _: () = assert!(MAX_LANES <= 64);
+
+/// GFX9's VGPR index mode, source: the row that lies M0[7:0] after `a`; `aux` is the end of the VGPRs.
+#[inline(always)]
+pub(crate) fn source_indexed<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let from = Slot(op.a.0 + (cx.m0() & 0xff) * cx.stride);
+    if from.offset() as u32 >= op.aux {
+        return cx.fault(pc, FaultKind::RegisterOutOfRange, None);
+    }
+    for chunk in 0..cx.chunks(v) {
+        let a = cx.w(v, from, chunk);
+        cx.set_w(v, op.d, chunk, v.mask(!0), a);
+    }
+    pc + 1
+}
+
+/// GFX9's VGPR index mode, destination: writes the row that lies M0[7:0] after `d`.
+#[inline(always)]
+pub(crate) fn result_indexed<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let to = Slot(op.d.0 + (cx.m0() & 0xff) * cx.stride);
+    if to.offset() as u32 >= op.aux {
+        return cx.fault(pc, FaultKind::RegisterOutOfRange, None);
+    }
+    let exec = cx.exec();
+    for chunk in 0..cx.chunks(v) {
+        let a = cx.w(v, op.a, chunk);
+        cx.set_w(v, to, chunk, cx.chunk_mask(v, exec, chunk), a);
+    }
+    pc + 1
+}

@@ -1,0 +1,217 @@
+//! Decoded programs and the cache that keeps them.
+//!
+//! Knows: micro-ops, the code bytes they were made of. Must not know: how they execute.
+#![expect(
+    unsafe_code,
+    reason = "programs are shared between threads although handlers are function pointers"
+)]
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::handlers::Handlers;
+use super::microop::MicroOp;
+use super::translate::{Mode, translate};
+use super::wave::{CodeMap, Env, WaveShape};
+use crate::isa::IsaFamily;
+use crate::runtime::emulated::vm::AddressSpace;
+use crate::runtime::instrument::FaultKind;
+
+/// What a translation depends on besides the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProgramKey {
+    /// Address at which the waves start.
+    pub(crate) entry: u64,
+    pub(crate) family: IsaFamily,
+    pub(crate) shape: WaveShape,
+    pub(crate) mode: Mode,
+}
+
+/// What is known of a micro-op besides what it does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cold {
+    /// Address of its instruction.
+    pub(crate) address: u64,
+    /// Bytes of its instruction.
+    pub(crate) len: u8,
+}
+
+/// A translated program.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) key: ProgramKey,
+    entries: BTreeSet<u64>,
+    pub(crate) ops: Vec<MicroOp>,
+    cold: Vec<Cold>,
+    pub(crate) constants: Vec<u32>,
+    index: HashMap<u64, u32>,
+    refusals: Vec<(u32, FaultKind)>,
+    code: Vec<(u64, Vec<u8>)>,
+}
+
+impl Program {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one translation")]
+    pub(super) fn new(
+        key: ProgramKey,
+        entries: BTreeSet<u64>,
+        ops: Vec<MicroOp>,
+        cold: Vec<Cold>,
+        mut constants: Vec<u32>,
+        index: Vec<(u64, u32)>,
+        refusals: Vec<(u32, FaultKind)>,
+        code: Vec<(u64, Vec<u8>)>,
+    ) -> Self {
+        // scalar constants are read a dword or a pair at a time; an empty pool still has a valid address
+        constants.extend([0, 0]);
+        Self {
+            key,
+            entries,
+            ops,
+            cold,
+            constants,
+            index: index.into_iter().collect(),
+            refusals,
+            code,
+        }
+    }
+
+    /// Whether memory still holds the bytes that were decoded.
+    fn is_current(&self, vm: &AddressSpace) -> bool {
+        let mut buffer = [0; 4096];
+        self.code.iter().all(|(start, bytes)| {
+            bytes
+                .chunks(buffer.len())
+                .enumerate()
+                .all(|(chunk, bytes)| {
+                    let now = &mut buffer[..bytes.len()];
+                    vm.fetch(start + chunk as u64 * 4096, now).is_ok() && now == bytes
+                })
+        })
+    }
+
+    /// The bytes of the instruction of micro-op `index`.
+    pub(crate) fn instruction_bytes(&self, index: u32) -> Vec<u8> {
+        let Some(cold) = self.cold.get(index as usize) else {
+            return Vec::new();
+        };
+        let run = self
+            .code
+            .partition_point(|(start, _)| *start <= cold.address)
+            .checked_sub(1);
+        let bytes = run.and_then(|run| {
+            let (start, bytes) = &self.code[run];
+            let skip = usize::try_from(cold.address - start).ok()?;
+            bytes.get(skip..skip + usize::from(cold.len))
+        });
+        bytes.map(<[u8]>::to_vec).unwrap_or_default()
+    }
+}
+
+impl CodeMap for Program {
+    fn index_of(&self, address: u64) -> Option<u32> {
+        self.index.get(&address).copied()
+    }
+    fn address_of(&self, index: u32) -> u64 {
+        self.cold.get(index as usize).map_or(0, |cold| cold.address)
+    }
+    fn next_address(&self, index: u32) -> u64 {
+        self.cold
+            .get(index as usize)
+            .map_or(0, |cold| cold.address + u64::from(cold.len))
+    }
+    fn refusal(&self, index: u32) -> FaultKind {
+        match self.refusals.binary_search_by_key(&index, |&(at, _)| at) {
+            Ok(found) => self.refusals[found].1.clone(),
+            Err(_) => FaultKind::IllegalInstruction,
+        }
+    }
+}
+
+// SAFETY: a program is never changed after it is made; its slots and handlers are plain numbers and code addresses.
+unsafe impl Send for Program {}
+// SAFETY: as above.
+unsafe impl Sync for Program {}
+
+/// The programs of one agent.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
+    handlers: Handlers,
+}
+
+impl Cache {
+    pub(crate) fn new(handlers: Handlers) -> Self {
+        Self {
+            programs: Mutex::default(),
+            handlers,
+        }
+    }
+
+    /// The program of `key`: the kept one if memory still holds its code.
+    pub(crate) fn program(&self, key: &ProgramKey, env: &Env, vm: &AddressSpace) -> Arc<Program> {
+        let kept = self.lock().get(key).cloned();
+        if let Some(program) = kept.filter(|program| program.is_current(vm)) {
+            return program;
+        }
+        let entries = BTreeSet::from([key.entry]);
+        self.keep(translate(key, &entries, env, self.handlers, vm))
+    }
+
+    /// `program` with `address` decoded too.
+    pub(crate) fn extended(
+        &self,
+        program: &Program,
+        address: u64,
+        env: &Env,
+        vm: &AddressSpace,
+    ) -> Arc<Program> {
+        let kept = self.lock().get(&program.key).cloned();
+        if let Some(kept) =
+            kept.filter(|kept| kept.index_of(address).is_some() && kept.is_current(vm))
+        {
+            return kept;
+        }
+        let mut entries = program.entries.clone();
+        entries.insert(address);
+        self.keep(translate(&program.key, &entries, env, self.handlers, vm))
+    }
+
+    /// The program that goes on at `address` under another MODE.
+    pub(crate) fn in_mode(
+        &self,
+        program: &Program,
+        mode: Mode,
+        address: u64,
+        env: &Env,
+        vm: &AddressSpace,
+    ) -> Arc<Program> {
+        let key = ProgramKey {
+            mode,
+            ..program.key
+        };
+        let kept = self.lock().get(&key).cloned();
+        if let Some(kept) =
+            kept.filter(|kept| kept.index_of(address).is_some() && kept.is_current(vm))
+        {
+            return kept;
+        }
+        let mut entries = program.entries.clone();
+        entries.insert(address);
+        self.keep(translate(&key, &entries, env, self.handlers, vm))
+    }
+
+    /// Forgets everything; running waves keep what they have.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn keep(&self, program: Program) -> Arc<Program> {
+        let program = Arc::new(program);
+        self.lock().insert(program.key, Arc::clone(&program));
+        program
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ProgramKey, Arc<Program>>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,294 @@
+//! A dispatch while it executes: which workgroups start, who executes them, how it ends.
+//!
+//! Knows: one dispatch's workgroups. Must not know: queues, packets, other dispatches.
+//!
+//! Workgroups start in the order of their ids. A workgroup that had its turn without ending waits in `ready`; more of
+//! them start only when all that have started were preempted once, and then as many again, so that kernels whose
+//! workgroups wait for later ones make progress and ordinary kernels keep few workgroups alive.
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::api::{Outcome, Snapshot, Step};
+use super::group::{Group, QUANTUM, Surroundings, Turn};
+use super::launch::Launch;
+use super::program::{Cache, Program};
+use super::wave::Env;
+use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
+use crate::runtime::instrument::{ExecutionCounters, FaultRecord};
+
+/// Workgroups' memory that a worker keeps for the next ones.
+const POOLED_GROUPS: usize = 4;
+/// Workgroups executed between two looks at the clock.
+const GROUPS_PER_LOOK: u32 = 8;
+
+/// What a thread needs to execute workgroups of one agent.
+#[derive(Debug)]
+pub struct Worker {
+    slot: WorkerSlot,
+    pool: Vec<Box<Group>>,
+}
+
+impl Worker {
+    pub(super) fn new(vm: &AddressSpace) -> Self {
+        Self {
+            slot: vm.register_worker(),
+            pool: Vec::new(),
+        }
+    }
+
+    fn group(&mut self) -> Box<Group> {
+        self.pool.pop().unwrap_or_else(|| Box::new(Group::new()))
+    }
+
+    fn give_back(&mut self, group: Box<Group>) {
+        if self.pool.len() < POOLED_GROUPS {
+            self.pool.push(group);
+        }
+    }
+}
+
+/// Workgroups that have started, had a turn, and wait for the next.
+#[derive(Debug, Default)]
+struct Ready {
+    groups: VecDeque<Box<Group>>,
+    /// Workgroups that have started and not ended, those being executed included.
+    resident: u64,
+    /// Preemptions since a workgroup ended or new ones were allowed.
+    preempted: u64,
+    /// Workgroups that may start beside the resident ones.
+    allowance: u64,
+}
+
+/// A dispatch that was begun.
+#[derive(Debug)]
+pub struct Run {
+    launch: Launch,
+    program: Arc<Program>,
+    cache: Arc<Cache>,
+    env: Env,
+    vm: Arc<AddressSpace>,
+    total: u64,
+    resident_limit: u64,
+    next: AtomicU64,
+    finished: AtomicU64,
+    ready: Mutex<Ready>,
+    ready_len: AtomicUsize,
+    /// Workers inside `step`.
+    active: AtomicUsize,
+    paused: AtomicBool,
+    stopped: AtomicBool,
+    cancelled: AtomicBool,
+    fault: Mutex<Option<FaultRecord>>,
+    instructions: AtomicU64,
+    waves: AtomicU64,
+}
+
+impl Run {
+    pub(super) fn new(
+        launch: Launch,
+        program: Arc<Program>,
+        cache: Arc<Cache>,
+        env: Env,
+        vm: Arc<AddressSpace>,
+        resident_limit: u64,
+    ) -> Self {
+        let total = launch.total_groups();
+        Self {
+            launch,
+            program,
+            cache,
+            env,
+            vm,
+            total,
+            resident_limit: resident_limit.max(1),
+            next: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            ready: Mutex::default(),
+            ready_len: AtomicUsize::new(0),
+            active: AtomicUsize::new(0),
+            paused: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            fault: Mutex::default(),
+            instructions: AtomicU64::new(0),
+            waves: AtomicU64::new(0),
+        }
+    }
+
+    /// Executes workgroups for about a quantum. Any number of workers may do so at once; `stop` is asked at preemption
+    /// points, at most 20 µs apart but for single long instructions, and true makes the call return soon.
+    pub fn step(&self, worker: &mut Worker, stop: &dyn Fn() -> bool) -> Step {
+        self.active.fetch_add(1, Ordering::AcqRel);
+        worker.slot.enter();
+        let worked = self.work(worker, stop);
+        worker.slot.leave();
+        self.active.fetch_sub(1, Ordering::AcqRel);
+        if self.settled() {
+            Step::Finished
+        } else if worked {
+            Step::Worked
+        } else {
+            Step::Idle
+        }
+    }
+
+    fn work(&self, worker: &mut Worker, stop: &dyn Fn() -> bool) -> bool {
+        let began = Instant::now();
+        let mut worked = false;
+        let mut counters = ExecutionCounters::default();
+        let mut finished = 0;
+        let mut looks = 0;
+        let wanted = || {
+            self.stopped.load(Ordering::Relaxed) || self.paused.load(Ordering::Relaxed) || stop()
+        };
+        while !self.stopped.load(Ordering::Relaxed) && !self.paused.load(Ordering::Relaxed) {
+            let Some(mut group) = self.take(worker, &mut counters) else {
+                break;
+            };
+            worked = true;
+            let around = Surroundings {
+                launch: &self.launch,
+                cache: &self.cache,
+                env: &self.env,
+                vm: &self.vm,
+                slot: &worker.slot,
+                stop: &wanted,
+            };
+            match group.turn(&around, &mut counters.wave_instructions) {
+                Turn::Done => {
+                    finished += 1;
+                    self.group_ended();
+                    worker.give_back(group);
+                    looks += 1;
+                    if looks % GROUPS_PER_LOOK == 0 && (began.elapsed() >= QUANTUM || wanted()) {
+                        break;
+                    }
+                    worker.slot.quiesce();
+                }
+                Turn::Preempted => {
+                    self.put_back(group);
+                    if began.elapsed() >= QUANTUM || wanted() {
+                        break;
+                    }
+                }
+                Turn::Fault(fault) => {
+                    lock(&self.fault).get_or_insert(*fault);
+                    self.stopped.store(true, Ordering::Release);
+                    worker.give_back(group);
+                }
+            }
+        }
+        self.instructions
+            .fetch_add(counters.wave_instructions, Ordering::Relaxed);
+        self.waves.fetch_add(counters.waves, Ordering::Relaxed);
+        self.finished.fetch_add(finished, Ordering::AcqRel);
+        worked
+    }
+
+    /// A workgroup to execute: one that waits for its turn, or a new one where the order of starting allows it.
+    fn take(&self, worker: &mut Worker, counters: &mut ExecutionCounters) -> Option<Box<Group>> {
+        if self.ready_len.load(Ordering::Acquire) > 0 {
+            let mut ready = lock(&self.ready);
+            let more = ready.allowance > 0 && self.next.load(Ordering::Relaxed) < self.total;
+            if more {
+                ready.allowance -= 1;
+            } else if let Some(group) = ready.groups.pop_front() {
+                self.ready_len.store(ready.groups.len(), Ordering::Release);
+                return Some(group);
+            }
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        if index >= self.total {
+            // keep the counter from running away
+            self.next.store(self.total, Ordering::Relaxed);
+            return None;
+        }
+        let mut group = worker.group();
+        group.start(&self.launch, &self.program, self.launch.group_id(index));
+        counters.waves += group.wave_count();
+        Some(group)
+    }
+
+    fn put_back(&self, group: Box<Group>) {
+        let mut ready = lock(&self.ready);
+        ready.groups.push_back(group);
+        ready.preempted += 1;
+        // those being executed by other workers count as resident too
+        ready.resident = ready.groups.len() as u64 + self.active.load(Ordering::Relaxed) as u64 - 1;
+        if ready.preempted >= ready.resident {
+            ready.preempted = 0;
+            ready.allowance = ready
+                .resident
+                .min(self.resident_limit.saturating_sub(ready.resident));
+        }
+        self.ready_len.store(ready.groups.len(), Ordering::Release);
+    }
+
+    fn group_ended(&self) {
+        if self.ready_len.load(Ordering::Acquire) > 0 {
+            let mut ready = lock(&self.ready);
+            ready.preempted = 0;
+            ready.allowance = 0;
+        }
+    }
+
+    /// Nothing is left to do and nobody is doing anything.
+    fn settled(&self) -> bool {
+        let over = self.stopped.load(Ordering::Acquire)
+            || self.finished.load(Ordering::Acquire) == self.total;
+        over && self.active.load(Ordering::Acquire) == 0
+    }
+
+    /// Ends the dispatch at the next preemption points.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    /// How the dispatch ended; `None` while it has not.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        if !self.settled() {
+            return None;
+        }
+        let finished = self.finished.load(Ordering::Acquire);
+        Some(Outcome {
+            counters: ExecutionCounters {
+                wave_instructions: self.instructions.load(Ordering::Relaxed),
+                waves: self.waves.load(Ordering::Relaxed),
+                workgroups: self.next.load(Ordering::Relaxed).min(self.total),
+            },
+            fault: lock(&self.fault).clone(),
+            cancelled: self.cancelled.load(Ordering::Acquire) && finished < self.total,
+        })
+    }
+
+    /// All waves of the workgroups that have started and not ended. Holds the dispatch's workers for a moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.paused.store(true, Ordering::Release);
+        while self.active.load(Ordering::Acquire) > 0 {
+            std::thread::yield_now();
+        }
+        let mut out = Vec::new();
+        for group in &lock(&self.ready).groups {
+            group.snapshot(&mut out);
+        }
+        self.paused.store(false, Ordering::Release);
+        out.sort_by_key(|wave| {
+            (
+                wave.workgroup[2],
+                wave.workgroup[1],
+                wave.workgroup[0],
+                wave.wave,
+            )
+        });
+        out
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

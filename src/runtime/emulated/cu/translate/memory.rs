@@ -1,0 +1,125 @@
+//! Memory instructions: which field becomes address, data, base and offset of a micro-op.
+//!
+//! Knows: the SMEM, DS, FLAT and MUBUF formats. Must not know: how memory is accessed.
+use super::{Refusal, Translator};
+use crate::isa::{Encoding, Field, Inst, Operand, RowFlags, Sem};
+use crate::runtime::emulated::cu::microop::{Slot, buffer_flags, flat_flags};
+
+impl Translator<'_> {
+    pub(super) fn smem(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
+        let mut op = self.operation(sem);
+        op.b = self.constants.pair(0);
+        op.imm = inst.mods.offset;
+        for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
+            match spec.field {
+                Field::Sdst => op.d = self.destination(spec, operand)?,
+                Field::Sbase => op.a = self.source(spec, operand)?,
+                Field::Soffset => op.b = self.source(spec, operand)?,
+                Field::Sdata | Field::SdataTied => op.c = self.source(spec, operand)?,
+                _ => {}
+            }
+        }
+        self.push(op);
+        Ok(())
+    }
+
+    pub(super) fn ds(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
+        if inst.mods.gds {
+            return Err(Refusal::unsupported(
+                "the global data share is not modelled",
+            ));
+        }
+        let mut op = self.operation(sem);
+        let none = self.constants.pair(0);
+        (op.a, op.b, op.c) = (none, none, none);
+        op.imm = inst.mods.offset | i32::from(inst.mods.offset1) << 8;
+        for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
+            match spec.field {
+                Field::Vdst | Field::VdstTied => op.d = self.destination(spec, operand)?,
+                Field::Vaddr => op.a = self.source(spec, operand)?,
+                Field::Data0 => op.b = self.source(spec, operand)?,
+                Field::Data1 => op.c = self.source(spec, operand)?,
+                _ => {}
+            }
+        }
+        self.push(op);
+        Ok(())
+    }
+
+    pub(super) fn flat(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
+        let mut op = self.operation(sem);
+        let none = self.constants.pair(0);
+        (op.a, op.b, op.c) = (none, none, none);
+        op.imm = inst.mods.offset;
+        if inst.mods.lds {
+            op.aux |= flat_flags::LDS;
+        }
+        for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
+            match (spec.field, operand) {
+                (Field::Vdst | Field::VdstTied, Operand::Off) => {}
+                (Field::Vdst | Field::VdstTied, _) => {
+                    op.d = self.destination(spec, operand)?;
+                    op.aux |= flat_flags::RETURN;
+                }
+                (Field::Vaddr, Operand::Off) | (Field::Saddr, Operand::Off) => {}
+                (Field::Vaddr, _) => {
+                    op.a = self.source(spec, operand)?;
+                    op.aux |= flat_flags::VADDR;
+                }
+                (Field::Saddr, _) => {
+                    op.c = self.source(spec, operand)?;
+                    op.aux |= flat_flags::SADDR;
+                }
+                (Field::Vdata, _) => op.b = self.source(spec, operand)?,
+                _ => {}
+            }
+        }
+        self.push(op);
+        Ok(())
+    }
+
+    pub(super) fn buffer(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
+        if inst.mods.tfe {
+            return Err(Refusal::unsupported("texture fail enable is not modelled"));
+        }
+        let mut op = self.operation(sem);
+        let none = self.constants.pair(0);
+        (op.a, op.b, op.c) = (none, none, none);
+        let mut soffset: Slot = none;
+        op.imm = inst.mods.offset & 0xffff;
+        if inst.row.encoding == Encoding::Mtbuf {
+            op.imm |= i32::from(inst.mods.format) << buffer_flags::FORMAT;
+        }
+        for (set, flag) in [
+            (inst.mods.offen, buffer_flags::OFFEN),
+            (inst.mods.idxen, buffer_flags::IDXEN),
+            (inst.mods.lds, buffer_flags::LDS),
+            (
+                inst.row.flags.contains(RowFlags::RTN) && inst.mods.cpol & 1 != 0,
+                buffer_flags::RETURN,
+            ),
+        ] {
+            if set {
+                op.imm |= flag;
+            }
+        }
+        for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
+            match (spec.field, operand) {
+                (_, Operand::Off) => {}
+                (Field::Vdst | Field::VdstTied, _) => op.d = self.destination(spec, operand)?,
+                (Field::VdataTied, _) => {
+                    op.d = self.destination(spec, operand)?;
+                    op.b = op.d;
+                }
+                (Field::Vdata, _) => op.b = self.source(spec, operand)?,
+                (Field::Vaddr, _) => op.a = self.source(spec, operand)?,
+                (Field::Srsrc, _) => op.c = self.source(spec, operand)?,
+                (Field::Soffset, _) => soffset = self.source(spec, operand)?,
+                _ => {}
+            }
+        }
+        op.aux = soffset.0;
+        self.push(op);
+        Ok(())
+    }
+}

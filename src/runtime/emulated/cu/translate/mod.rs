@@ -1,0 +1,486 @@
+//! Instructions to micro-ops: what an entry reaches is decoded once, modifiers become prefix and suffix micro-ops,
+//! waits vanish, branch targets become indices.
+//!
+//! Knows: instructions, operand slots, handlers. Must not know: waves at run time, scheduling.
+//! Sources: DESIGN.md, "The emulated compute unit", points 1, 4 and 5.
+mod memory;
+mod operands;
+mod scalar;
+mod vector;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::handlers::{Handlers, Internal};
+use super::microop::{MicroOp, STOP, Slot};
+use super::program::{Cold, Program, ProgramKey};
+use super::wave::{Env, WaveShape};
+use crate::isa::{Encoding, Inst, IsaFamily, MAX_BYTES, Operand, Sem, decode};
+use crate::runtime::emulated::vm::{AddressSpace, PAGE_SIZE};
+use crate::runtime::instrument::{Access, FaultKind};
+
+/// The most instructions of one program: 64 MiB of code and more.
+const MAX_INSTRUCTIONS: usize = 1 << 24;
+
+/// Why an instruction has no micro-op of its own.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    /// The embedded GPU does not execute it.
+    Unsupported(String),
+    /// A register index outside the wave's allotment.
+    Register,
+}
+
+impl Refusal {
+    fn unsupported(reason: impl Into<String>) -> Self {
+        Self::Unsupported(reason.into())
+    }
+}
+
+/// What lies at a code address.
+enum Item {
+    Instruction(Box<Inst>),
+    /// No such encoding.
+    Illegal,
+    /// Not mapped for execution.
+    Unmapped,
+}
+
+/// Reads code page by page, and keeps what it read.
+struct CodeReader<'a> {
+    vm: &'a AddressSpace,
+    pages: BTreeMap<u64, Option<Box<[u8; PAGE_SIZE as usize]>>>,
+}
+
+impl CodeReader<'_> {
+    fn page(&mut self, address: u64) -> Option<&[u8; PAGE_SIZE as usize]> {
+        let base = address & !(PAGE_SIZE - 1);
+        let vm = self.vm;
+        self.pages
+            .entry(base)
+            .or_insert_with(|| {
+                let mut bytes = Box::new([0; PAGE_SIZE as usize]);
+                vm.fetch(base, &mut bytes[..]).ok().map(|()| bytes)
+            })
+            .as_deref()
+    }
+
+    /// Up to [`MAX_BYTES`] bytes from `address`, fewer before memory that is not mapped.
+    fn bytes(&mut self, address: u64) -> ([u8; MAX_BYTES], usize) {
+        let mut out = [0; MAX_BYTES];
+        let mut filled = 0;
+        while filled < MAX_BYTES {
+            let Some(at) = address.checked_add(filled as u64) else {
+                break;
+            };
+            let Some(page) = self.page(at) else { break };
+            let skip = (at % PAGE_SIZE) as usize;
+            let count = (MAX_BYTES - filled).min(page.len() - skip);
+            out[filled..filled + count].copy_from_slice(&page[skip..skip + count]);
+            filled += count;
+        }
+        (out, filled)
+    }
+}
+
+/// How an instruction continues.
+struct Flow {
+    /// It may go on at the next instruction.
+    falls_through: bool,
+    /// It may go on here.
+    target: Option<u64>,
+    /// It ends a block: its micro-op accounts for the block's instructions.
+    ends_block: bool,
+}
+
+fn flow(inst: &Inst, address: u64) -> Flow {
+    let next = address + u64::from(inst.len);
+    let label = || {
+        inst.operands()
+            .iter()
+            .rev()
+            .find_map(|operand| match operand {
+                Operand::Imm(dwords) => Some(next.wrapping_add_signed(i64::from(*dwords) * 4)),
+                _ => None,
+            })
+    };
+    let straight = Flow {
+        falls_through: true,
+        target: None,
+        ends_block: false,
+    };
+    let Ok(sem) = inst.row.sem else {
+        return Flow {
+            falls_through: false,
+            ..straight
+        };
+    };
+    match sem {
+        Sem::s_branch => Flow {
+            falls_through: false,
+            target: label(),
+            ends_block: true,
+        },
+        Sem::s_cbranch_scc0
+        | Sem::s_cbranch_scc1
+        | Sem::s_cbranch_vccz
+        | Sem::s_cbranch_vccnz
+        | Sem::s_cbranch_execz
+        | Sem::s_cbranch_execnz => Flow {
+            falls_through: true,
+            target: label(),
+            ends_block: true,
+        },
+        Sem::s_call_b64 => Flow {
+            falls_through: true,
+            target: label(),
+            ends_block: true,
+        },
+        // what follows a call is where it returns to
+        Sem::s_swappc_b64 => Flow {
+            ends_block: true,
+            ..straight
+        },
+        Sem::s_setpc_b64 | Sem::s_endpgm => Flow {
+            falls_through: false,
+            target: None,
+            ends_block: true,
+        },
+        Sem::s_barrier
+        | Sem::s_sleep
+        | Sem::s_sethalt
+        | Sem::s_sendmsghalt
+        | Sem::s_icache_inv
+        | Sem::s_setreg_b32
+        | Sem::s_setreg_imm32_b32
+        | Sem::s_round_mode
+        | Sem::s_denorm_mode => Flow {
+            ends_block: true,
+            ..straight
+        },
+        _ => straight,
+    }
+}
+
+/// The state of one translation.
+pub(super) struct Translator<'a> {
+    family: IsaFamily,
+    wave64: bool,
+    shape: WaveShape,
+    mode: Mode,
+    env: &'a Env,
+    handlers: Handlers,
+    constants: operands::Constants,
+    ops: Vec<MicroOp>,
+    cold: Vec<Cold>,
+    refusals: Vec<(u32, FaultKind)>,
+    /// Micro-ops whose `imm` is the index of the instruction at an address.
+    fixups: Vec<(u32, u64)>,
+    /// The instruction at hand.
+    current: Cold,
+    /// Scalar flags materialised for the instruction at hand.
+    flags_used: u32,
+    /// GFX9's VGPR index mode, as far as the code says it statically.
+    index_mode: u8,
+}
+
+/// The parts of MODE that translation depends on (AMD ISA documents, "Mode register").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Mode(pub(crate) u32);
+
+impl Mode {
+    /// The bits that matter: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
+    const RELEVANT: u32 = 0x3ff | 1 << 23;
+
+    /// From the MODE register.
+    pub(crate) const fn new(register: u32) -> Self {
+        Self(register & Self::RELEVANT)
+    }
+    const fn round_f32(self) -> u32 {
+        self.0 & 3
+    }
+    const fn round_f64(self) -> u32 {
+        self.0 >> 2 & 3
+    }
+    /// f32 denormals of sources are flushed.
+    const fn flush_in_f32(self) -> bool {
+        self.0 >> 4 & 1 == 0
+    }
+    const fn flush_out_f32(self) -> bool {
+        self.0 >> 5 & 1 == 0
+    }
+    const fn flush_in_f64(self) -> bool {
+        self.0 >> 6 & 1 == 0
+    }
+    const fn flush_out_f64(self) -> bool {
+        self.0 >> 7 & 1 == 0
+    }
+    const fn dx10_clamp(self) -> bool {
+        self.0 >> 8 & 1 != 0
+    }
+    const fn ieee(self) -> bool {
+        self.0 >> 9 & 1 != 0
+    }
+    const fn fp16_ovfl(self) -> bool {
+        self.0 >> 23 & 1 != 0
+    }
+}
+
+impl Translator<'_> {
+    /// Adds a micro-op.
+    fn push(&mut self, op: MicroOp) -> u32 {
+        let index = self.ops.len() as u32;
+        self.ops.push(op);
+        self.cold.push(self.current);
+        index
+    }
+
+    /// Adds an internal micro-op with the fields that `fill` sets.
+    fn internal(&mut self, op: Internal, fill: impl FnOnce(&mut MicroOp)) -> u32 {
+        let mut micro = self.blank(self.handlers.internal(op));
+        fill(&mut micro);
+        self.push(micro)
+    }
+
+    /// A micro-op of an operation, its fields to be filled.
+    fn operation(&self, sem: Sem) -> MicroOp {
+        self.blank(self.handlers.operation(sem))
+    }
+
+    fn blank(&self, handler: super::microop::Handler) -> MicroOp {
+        let none = Slot::default();
+        MicroOp {
+            handler,
+            d: none,
+            a: none,
+            b: none,
+            c: none,
+            imm: 0,
+            aux: 0,
+        }
+    }
+
+    /// Ends the wave with a fault here.
+    fn refuse(&mut self, kind: FaultKind) {
+        let index = self.internal(Internal::refuse, |_| {});
+        self.refusals.push((index, kind));
+    }
+
+    /// `count` is the block's instructions up to and with this one, for those that end a block.
+    fn instruction(&mut self, address: u64, inst: &Inst, count: u32) {
+        let before = self.ops.len();
+        self.flags_used = 0;
+        let done = match inst.row.sem {
+            Err(reason) => Err(Refusal::unsupported(reason)),
+            Ok(Sem::elide) => Ok(()),
+            Ok(sem) => match inst.row.encoding {
+                Encoding::Sop1
+                | Encoding::Sop2
+                | Encoding::Sopc
+                | Encoding::Sopk
+                | Encoding::Sopp => self.scalar(address, inst, sem, count),
+                Encoding::Smem => self.smem(inst, sem),
+                Encoding::Ds => self.ds(inst, sem),
+                Encoding::Flat | Encoding::Global | Encoding::Scratch => self.flat(inst, sem),
+                Encoding::Mubuf | Encoding::Mtbuf => self.buffer(inst, sem),
+                Encoding::Vop1
+                | Encoding::Vop2
+                | Encoding::Vopc
+                | Encoding::Vop3
+                | Encoding::Vop3p
+                | Encoding::VopdX
+                | Encoding::VopdY => self.vector(inst),
+                _ => Err(Refusal::unsupported(
+                    "graphics instructions are not executed",
+                )),
+            },
+        };
+        if let Err(refusal) = done {
+            // drop the prefixes of an instruction that is not executed
+            self.ops.truncate(before);
+            self.cold.truncate(before);
+            self.fixups.retain(|&(index, _)| (index as usize) < before);
+            let kind = match refusal {
+                Refusal::Unsupported(reason) => FaultKind::UnsupportedInstruction {
+                    mnemonic: inst.row.mnemonic,
+                    reason,
+                },
+                Refusal::Register => FaultKind::RegisterOutOfRange,
+            };
+            self.refuse(kind);
+        }
+    }
+}
+
+/// Decodes and translates everything that `entries` reach.
+pub(crate) fn translate(
+    key: &ProgramKey,
+    entries: &BTreeSet<u64>,
+    env: &Env,
+    handlers: Handlers,
+    vm: &AddressSpace,
+) -> Program {
+    let mut reader = CodeReader {
+        vm,
+        pages: BTreeMap::new(),
+    };
+    let (items, leaders) = discover(key, entries, &mut reader);
+
+    let mut translator = Translator {
+        family: key.family,
+        wave64: key.shape.lanes == 64,
+        shape: key.shape,
+        mode: key.mode,
+        env,
+        handlers,
+        constants: operands::Constants::default(),
+        ops: Vec::with_capacity(items.len() + items.len() / 4),
+        cold: Vec::with_capacity(items.len() + items.len() / 4),
+        refusals: Vec::new(),
+        fixups: Vec::new(),
+        current: Cold::default(),
+        flags_used: 0,
+        index_mode: 0,
+    };
+    let mut index = Vec::with_capacity(items.len());
+    // instructions since the last one that accounted for its block, and where the last one falls through to
+    let mut count = 0;
+    let mut falls_to = None;
+    for (&address, item) in &items {
+        if let Some(next) = falls_to.take() {
+            if next != address {
+                // overlapping code: the next instruction lies elsewhere
+                translator.flush_count(&mut count);
+                let jump = translator.internal(Internal::go_to, |_| {});
+                translator.fixups.push((jump, next));
+            } else if leaders.contains(&address) {
+                translator.flush_count(&mut count);
+            }
+        }
+        let len = match item {
+            Item::Instruction(inst) => inst.len,
+            Item::Illegal | Item::Unmapped => 4,
+        };
+        translator.current = Cold { address, len };
+        index.push((address, translator.ops.len() as u32));
+        match item {
+            Item::Instruction(inst) => {
+                count += 1;
+                let flow = flow(inst, address);
+                translator.instruction(address, inst, count);
+                if flow.ends_block || !flow.falls_through {
+                    count = 0;
+                }
+                if flow.falls_through {
+                    falls_to = Some(address + u64::from(inst.len));
+                }
+            }
+            Item::Illegal => translator.refuse(FaultKind::IllegalInstruction),
+            Item::Unmapped => translator.refuse(FaultKind::Memory {
+                address,
+                size_bytes: 4,
+                access: Access::Execute,
+            }),
+        }
+    }
+    if let Some(next) = falls_to {
+        translator.flush_count(&mut count);
+        let slot = translator.constants.pair(next);
+        translator.internal(Internal::undecoded, |op| op.a = slot);
+    }
+    translator.finish(key, entries, index, &items, &reader)
+}
+
+impl Translator<'_> {
+    /// Accounts for a block that ends without an instruction that does so.
+    fn flush_count(&mut self, count: &mut u32) {
+        if *count > 0 {
+            let aux = *count;
+            self.internal(Internal::count_block, |op| op.aux = aux);
+            *count = 0;
+        }
+    }
+
+    fn finish(
+        mut self,
+        key: &ProgramKey,
+        entries: &BTreeSet<u64>,
+        index: Vec<(u64, u32)>,
+        items: &BTreeMap<u64, Item>,
+        reader: &CodeReader<'_>,
+    ) -> Program {
+        for (at, target) in std::mem::take(&mut self.fixups) {
+            let found = index.binary_search_by_key(&target, |&(address, _)| address);
+            // every target was decoded by `discover`, if only as an illegal instruction
+            self.ops[at as usize].imm = found.map_or(STOP, |found| index[found].1) as i32;
+        }
+        Program::new(
+            *key,
+            entries.clone(),
+            self.ops,
+            self.cold,
+            self.constants.into_dwords(),
+            index,
+            self.refusals,
+            code_copy(items, reader),
+        )
+    }
+}
+
+/// The bytes of all decoded instructions, as runs.
+fn code_copy(items: &BTreeMap<u64, Item>, reader: &CodeReader<'_>) -> Vec<(u64, Vec<u8>)> {
+    let mut runs: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (&address, item) in items {
+        let Item::Instruction(inst) = item else {
+            continue;
+        };
+        let bytes: Vec<u8> = inst
+            .words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .take(usize::from(inst.len))
+            .collect();
+        match runs.last_mut() {
+            Some((start, run)) if *start + run.len() as u64 == address => run.extend(bytes),
+            _ => runs.push((address, bytes)),
+        }
+    }
+    debug_assert!(runs.is_empty() || !reader.pages.is_empty());
+    runs
+}
+
+/// Everything that the entries reach, by address, and the addresses that branches lead to.
+fn discover(
+    key: &ProgramKey,
+    entries: &BTreeSet<u64>,
+    reader: &mut CodeReader<'_>,
+) -> (BTreeMap<u64, Item>, BTreeSet<u64>) {
+    let mut items = BTreeMap::new();
+    let mut leaders = entries.clone();
+    let mut pending: Vec<u64> = entries.iter().copied().collect();
+    while let Some(mut address) = pending.pop() {
+        while !items.contains_key(&address) && items.len() < MAX_INSTRUCTIONS {
+            let (bytes, available) = reader.bytes(address);
+            if available < 4 || address % 4 != 0 {
+                items.insert(address, Item::Unmapped);
+                break;
+            }
+            let Ok(inst) = decode(key.family, key.shape.lanes == 64, &bytes[..available]) else {
+                items.insert(address, Item::Illegal);
+                break;
+            };
+            let flow = flow(&inst, address);
+            let next = address + u64::from(inst.len);
+            items.insert(address, Item::Instruction(Box::new(inst)));
+            if let Some(target) = flow.target
+                && leaders.insert(target)
+            {
+                pending.push(target);
+            }
+            if !flow.falls_through {
+                break;
+            }
+            address = next;
+        }
+    }
+    (items, leaders)
+}

@@ -1,0 +1,653 @@
+//! Vector instructions: prefix micro-ops for modified sources, the operation, suffix micro-ops for its result.
+//!
+//! Knows: the VOP formats, DPP, SDWA, true16. Must not know: what an operation computes.
+use super::{Refusal, Translator};
+use crate::isa::{
+    Dpp, Encoding, Field, Half, Inst, MAX_OPERANDS, Mods, Operand, OperandSpec, Row, RowFlags,
+    SdwaSel, Sem, Ty,
+};
+use crate::runtime::emulated::cu::handlers::Internal;
+use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
+use crate::runtime::emulated::cu::ops::modifiers::{dpp_table, result, source};
+use crate::runtime::emulated::cu::wave::layout;
+
+/// First temporary row of source `index`; the destination's come after the fourth.
+const fn source_temp(index: u32) -> u32 {
+    4 * index
+}
+/// First temporary row of the destination.
+const RESULT_TEMP: u32 = 12;
+/// Where a half result is merged before DPP writes it.
+const MERGE_TEMP: u32 = 16;
+
+/// GFX9 operations whose 16-bit result keeps the other half although the family's other ones zero it (LLVM's
+/// AMDGPU backend: the VOP3 forms that GFX9 redefined).
+fn keeps_half_on_gfx9(sem: Sem) -> bool {
+    matches!(
+        sem,
+        Sem::v_mad_f16
+            | Sem::v_mad_u16
+            | Sem::v_mad_i16
+            | Sem::v_fma_f16
+            | Sem::v_div_fixup_f16
+            | Sem::v_fma_mixlo_f16
+            | Sem::v_fma_mixhi_f16
+    )
+}
+
+fn is_16_bit(ty: Ty) -> bool {
+    matches!(ty, Ty::F16 | Ty::Bf16 | Ty::B16 | Ty::I16 | Ty::U16)
+}
+
+fn is_packed_16(ty: Ty) -> bool {
+    matches!(
+        ty,
+        Ty::PkF16 | Ty::PkBf16 | Ty::PkI16 | Ty::PkU16 | Ty::PkB16
+    )
+}
+
+/// Which source an operand is, for the bits of neg, abs and `op_sel`.
+fn source_number(field: Field) -> Option<u32> {
+    match field {
+        Field::Src0 => Some(0),
+        Field::Src1 => Some(1),
+        Field::Src2 => Some(2),
+        _ => None,
+    }
+}
+
+/// The operands of a row as slots, in the roles of a micro-op.
+struct Roles {
+    /// Vector destination and its row's spec, or the only destination.
+    d: Option<(OperandSpec, Slot, Half)>,
+    aux: Option<Slot>,
+    sources: [Slot; 3],
+    count: usize,
+}
+
+impl Translator<'_> {
+    pub(super) fn vector(&mut self, inst: &Inst) -> Result<(), Refusal> {
+        let Some((y_row, y_operands)) = &inst.dual else {
+            return self.vector_half(inst.row, &inst.operands, &inst.mods, None);
+        };
+        // both halves read before either writes: X goes through a temporary row if Y reads its destination
+        let x_writes =
+            inst.row.operands.iter().zip(inst.operands()).find_map(
+                |(spec, operand)| match operand {
+                    Operand::Vgpr { index, .. } if spec.is_dst() => Some(*index),
+                    _ => None,
+                },
+            );
+        let y_reads = y_row
+            .operands
+            .iter()
+            .zip(y_operands)
+            .any(|(spec, operand)| {
+                spec.is_src()
+                    && matches!(operand, Operand::Vgpr { index, .. } if Some(*index) == x_writes)
+            });
+        if !y_reads {
+            self.vector_half(inst.row, &inst.operands, &inst.mods, None)?;
+            return self.vector_half(y_row, y_operands, &inst.mods, None);
+        }
+        let held = self.temp(MERGE_TEMP);
+        self.vector_half(inst.row, &inst.operands, &inst.mods, Some(held))?;
+        self.vector_half(y_row, y_operands, &inst.mods, None)?;
+        let target = self.vgpr(x_writes.unwrap_or(0), 1)?;
+        let mut op = self.operation(Sem::v_mov_b32);
+        (op.d, op.a) = (target, held);
+        self.push(op);
+        Ok(())
+    }
+
+    /// One instruction, or one half of a dual one; `instead` takes the result's place.
+    fn vector_half(
+        &mut self,
+        row: &'static Row,
+        operands: &[Operand; MAX_OPERANDS],
+        mods: &Mods,
+        instead: Option<Slot>,
+    ) -> Result<(), Refusal> {
+        let Ok(sem) = row.sem else {
+            return Err(Refusal::unsupported(row.sem.err().unwrap_or_default()));
+        };
+        let roles = self.roles(row, operands, mods)?;
+        let mut op = self.operation(sem);
+        op.imm = self.immediate(row, mods);
+        self.check_rounding(row, sem)?;
+        [op.a, op.b, op.c] = roles.sources;
+        op.aux = roles.aux.map_or(0, |slot| slot.0);
+        let Some((spec, target, half)) = roles.d else {
+            self.push(op);
+            return Ok(());
+        };
+        let target = instead.unwrap_or(target);
+        if !target.is_vector() {
+            // lane masks and scalars: no result modifiers, but lanes that DPP disables give 0
+            op.d = target;
+            self.push(op);
+            if mods.dpp.is_some() {
+                self.internal(Internal::result_dpp_mask, |op| op.d = target);
+            }
+            return Ok(());
+        }
+        self.result(row, sem, mods, op, spec, target, half)?;
+        if let (Some(_), Some(carry)) = (mods.dpp, roles.aux) {
+            self.internal(Internal::result_dpp_mask, |op| op.d = carry);
+        }
+        Ok(())
+    }
+
+    /// MODE's part and the modifiers that the operation itself looks at.
+    fn immediate(&self, row: &Row, mods: &Mods) -> i32 {
+        let mode = self.mode;
+        let mut imm = (mode.round_f32() << imm_flags::ROUND_F32
+            | mode.round_f64() << imm_flags::ROUND_F64) as i32;
+        for (set, flag) in [
+            (mode.ieee(), imm_flags::IEEE),
+            (mode.dx10_clamp(), imm_flags::DX10_CLAMP),
+            (mode.fp16_ovfl(), imm_flags::FP16_OVFL),
+            (mode.flush_in_f32(), imm_flags::FLUSH_F32),
+            (mode.flush_in_f64(), imm_flags::FLUSH_F64),
+            (mods.clamp, imm_flags::CLAMP),
+        ] {
+            if set {
+                imm |= flag;
+            }
+        }
+        if row.flags.contains(RowFlags::MAI) {
+            let fields =
+                i32::from(mods.cbsz) | i32::from(mods.abid) << 3 | i32::from(mods.blgp) << 7;
+            imm |= fields << imm_flags::MATRIX;
+        } else if row.encoding == Encoding::Vop3p {
+            // the integer dot products and matrix operations read neg as "signed"
+            imm |= i32::from(mods.neg & 7) << imm_flags::NEG;
+        }
+        imm
+    }
+
+    /// Arithmetic is executed in round-to-nearest-even; another mode is refused where it would show.
+    fn check_rounding(&self, row: &Row, sem: Sem) -> Result<(), Refusal> {
+        let Some(ty) = row
+            .operands
+            .iter()
+            .find(|spec| spec.is_dst())
+            .map(|spec| spec.ty)
+        else {
+            return Ok(());
+        };
+        let exact = [
+            "v_min", "v_max", "v_med", "v_cvt", "v_ldexp", "v_frexp", "v_trunc", "v_ceil",
+            "v_floor", "v_rndne", "v_fract",
+        ];
+        if exact.iter().any(|prefix| sem.name().starts_with(prefix)) {
+            return Ok(());
+        }
+        let rounding = match ty {
+            Ty::F32 | Ty::PkF32 => self.mode.round_f32(),
+            Ty::F16 | Ty::PkF16 | Ty::F64 => self.mode.round_f64(),
+            _ => 0,
+        };
+        let name = match rounding {
+            0 => return Ok(()),
+            1 => "toward +infinity",
+            2 => "toward -infinity",
+            _ => "toward zero",
+        };
+        Err(Refusal::unsupported(format!(
+            "MODE rounds {name}; arithmetic is executed in round to nearest even only"
+        )))
+    }
+
+    fn roles(
+        &mut self,
+        row: &'static Row,
+        operands: &[Operand; MAX_OPERANDS],
+        mods: &Mods,
+    ) -> Result<Roles, Refusal> {
+        let mut roles = Roles {
+            d: None,
+            aux: None,
+            sources: [self.constants.pair(0); 3],
+            count: 0,
+        };
+        for (spec, &operand) in row.operands.iter().zip(operands) {
+            if spec.is_dst() {
+                let slot = self.destination(spec, operand)?;
+                let half = match operand {
+                    Operand::Vgpr { half, .. } => half,
+                    _ => Half::Full,
+                };
+                if roles.d.is_none() {
+                    roles.d = Some((*spec, slot, half));
+                } else {
+                    roles.aux = Some(slot);
+                }
+                continue;
+            }
+            let slot = self.source(spec, operand)?;
+            let slot = self.modified_source(row, spec, operand, slot, mods)?;
+            if let Some(place) = roles.sources.get_mut(roles.count) {
+                *place = slot;
+            } else {
+                return Err(Refusal::unsupported("more than three sources"));
+            }
+            roles.count += 1;
+        }
+        Ok(roles)
+    }
+
+    /// The slot of a source after its modifiers.
+    fn modified_source(
+        &mut self,
+        row: &'static Row,
+        spec: &OperandSpec,
+        operand: Operand,
+        slot: Slot,
+        mods: &Mods,
+    ) -> Result<Slot, Refusal> {
+        let Some(number) = source_number(spec.field) else {
+            return Ok(slot);
+        };
+        if spec.ty == Ty::Mask {
+            return Ok(slot);
+        }
+        let bit = |mask: u8| mask >> number & 1 != 0;
+        let temp = self.temp(source_temp(number));
+        let mut slot = slot;
+
+        if self.index_mode >> number & 1 != 0 && matches!(operand, Operand::Vgpr { .. }) {
+            let (from, registers) = (slot, spec.registers(self.wave64).max(1));
+            let last = self.shape.vgpr(self.shape.vgprs);
+            for dword in 0..u32::from(registers) {
+                let d = self.temp(source_temp(number) + dword);
+                let a = Slot(from.0 + dword * self.shape.stride());
+                self.internal(Internal::source_indexed, |op| {
+                    (op.d, op.a, op.aux) = (d, a, last);
+                });
+            }
+            slot = temp;
+        }
+        if let (Some(dpp), 0) = (&mods.dpp, number) {
+            slot = self.dpp_source(dpp, slot, spec.registers(self.wave64).max(1))?;
+        }
+        if let Some(sdwa) = &mods.sdwa
+            && number < 2
+        {
+            let (select, sext) = if number == 0 {
+                (sdwa.src0_sel, sdwa.src0_sext)
+            } else {
+                (sdwa.src1_sel, sdwa.src1_sext)
+            };
+            let half = is_16_bit(spec.ty);
+            let flush = match spec.ty {
+                Ty::F32 => self.mode.flush_in_f32(),
+                Ty::F16 => self.mode.flush_in_f64(),
+                _ => false,
+            };
+            let plain =
+                select == SdwaSel::Dword && !sext && !bit(mods.neg) && !bit(mods.abs) && !flush;
+            if plain {
+                return Ok(slot);
+            }
+            let mut imm = i32::from(select as u8) << source::SDWA_SEL;
+            for (set, flag) in [
+                (bit(mods.neg), source::NEG),
+                (bit(mods.abs), source::ABS),
+                (sext, source::SEXT),
+                (half, source::SDWA_F16),
+                (flush, source::FLUSH),
+            ] {
+                if set {
+                    imm |= flag;
+                }
+            }
+            self.internal(Internal::source_sdwa, |op| {
+                (op.d, op.a, op.imm) = (temp, slot, imm);
+            });
+            return Ok(temp);
+        }
+
+        let (op, imm) = match self.source_modifier(row, spec, operand, number, mods) {
+            Some(found) => found,
+            None => return Ok(slot),
+        };
+        self.internal(op, |micro| {
+            (micro.d, micro.a, micro.imm) = (temp, slot, imm);
+        });
+        Ok(temp)
+    }
+
+    /// The prefix micro-op that a source needs, if any, and its immediate.
+    fn source_modifier(
+        &self,
+        row: &'static Row,
+        spec: &OperandSpec,
+        operand: Operand,
+        number: u32,
+        mods: &Mods,
+    ) -> Option<(Internal, i32)> {
+        let bit = |mask: u8| mask >> number & 1 != 0;
+        let packed = row.encoding == Encoding::Vop3p && !row.flags.contains(RowFlags::MAI);
+        let mut imm = 0;
+        let mut set = |yes: bool, flag: i32| {
+            if yes {
+                imm |= flag;
+            }
+        };
+        let half = match operand {
+            Operand::Vgpr { half, .. } => half,
+            _ => Half::Full,
+        };
+        let op = match spec.ty {
+            Ty::MixF16 => {
+                let is_half = bit(mods.op_sel_hi);
+                set(bit(mods.neg), source::NEG);
+                // VOP3P has abs in the place of neg_hi for these
+                set(bit(mods.neg_hi), source::ABS);
+                set(is_half, source::HALF);
+                set(is_half && bit(mods.op_sel), source::LOW_FROM_HIGH);
+                set(!is_half && self.mode.flush_in_f32(), source::FLUSH);
+                Internal::source_mix
+            }
+            _ if packed && is_packed_16(spec.ty) => {
+                let float = matches!(spec.ty, Ty::PkF16 | Ty::PkBf16);
+                set(bit(mods.op_sel), source::LOW_FROM_HIGH);
+                set(bit(mods.op_sel_hi), source::HIGH_FROM_HIGH);
+                set(float && bit(mods.neg), source::NEG);
+                set(float && bit(mods.neg_hi), source::NEG_HIGH);
+                set(
+                    spec.ty == Ty::PkF16 && self.mode.flush_in_f64(),
+                    source::FLUSH,
+                );
+                if imm == source::HIGH_FROM_HIGH {
+                    return None;
+                }
+                Internal::source_packed16
+            }
+            Ty::PkF32 | Ty::PkB32 if packed => {
+                set(bit(mods.op_sel), source::LOW_FROM_HIGH);
+                set(bit(mods.op_sel_hi), source::HIGH_FROM_HIGH);
+                set(spec.ty == Ty::PkF32 && bit(mods.neg), source::NEG);
+                set(spec.ty == Ty::PkF32 && bit(mods.neg_hi), source::NEG_HIGH);
+                set(
+                    spec.ty == Ty::PkF32 && self.mode.flush_in_f32(),
+                    source::FLUSH,
+                );
+                if imm == source::HIGH_FROM_HIGH {
+                    return None;
+                }
+                Internal::source_packed32
+            }
+            // the dot products and matrix operations read neg themselves
+            _ if packed => return None,
+            Ty::F16 | Ty::Bf16 | Ty::B16 | Ty::I16 | Ty::U16 => {
+                set(bit(mods.neg), source::NEG);
+                set(bit(mods.abs), source::ABS);
+                set(
+                    spec.ty == Ty::F16 && self.mode.flush_in_f64(),
+                    source::FLUSH,
+                );
+                set(
+                    half == Half::Hi || half == Half::Full && bit(mods.op_sel),
+                    source::LOW_FROM_HIGH,
+                );
+                Internal::source_f16
+            }
+            Ty::F64 => {
+                set(bit(mods.neg), source::NEG);
+                set(bit(mods.abs), source::ABS);
+                set(self.mode.flush_in_f64(), source::FLUSH);
+                Internal::source_f64
+            }
+            _ => {
+                set(bit(mods.neg), source::NEG);
+                set(bit(mods.abs), source::ABS);
+                set(
+                    spec.ty == Ty::F32 && self.mode.flush_in_f32(),
+                    source::FLUSH,
+                );
+                Internal::source_f32
+            }
+        };
+        (imm != 0).then_some((op, imm))
+    }
+
+    fn dpp_source(&mut self, dpp: &Dpp, slot: Slot, registers: u8) -> Result<Slot, Refusal> {
+        let table = self.dpp_lanes(dpp)?;
+        let packed: Vec<u32> = table
+            .chunks_exact(4)
+            .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+            .collect();
+        let table = self.constants.run(&packed);
+        let mut imm = 0;
+        if dpp.bound_ctrl {
+            imm |= dpp_table::BOUND_CTRL;
+        }
+        if dpp.fetch_inactive {
+            imm |= dpp_table::FETCH_INACTIVE;
+        }
+        for dword in 0..u32::from(registers) {
+            let d = self.temp(source_temp(0) + dword);
+            let a = if slot.is_vector() {
+                Slot(slot.0 + dword * self.shape.stride())
+            } else {
+                Slot(slot.0 + 4 * dword)
+            };
+            self.internal(Internal::source_dpp, |op| {
+                (op.d, op.a, op.b, op.imm) = (d, a, table, imm);
+            });
+        }
+        Ok(self.temp(source_temp(0)))
+    }
+
+    /// The source lane of every lane (AMD ISA documents, "DPP: Data Parallel Primitives").
+    fn dpp_lanes(&self, dpp: &Dpp) -> Result<[u8; 64], Refusal> {
+        let lanes = self.shape.lanes as i32;
+        let mut table = [dpp_table::INVALID; 64];
+        for lane in 0..lanes {
+            let (row, column) = (lane & !15, lane & 15);
+            let in_row = |at: i32| (0..16).contains(&at).then_some(row + at);
+            let amount = (dpp.ctrl & 15) as i32;
+            let from = if dpp.dpp8 {
+                let select = dpp.ctrl >> (3 * (lane & 7)) & 7;
+                Some((lane & !7) + select as i32)
+            } else {
+                match dpp.ctrl {
+                    0x000..=0x0ff => Some((lane & !3) + (dpp.ctrl >> (2 * (lane & 3)) & 3) as i32),
+                    0x101..=0x10f => in_row(column + amount),
+                    0x111..=0x11f => in_row(column - amount),
+                    0x121..=0x12f => Some(row + (column - amount & 15)),
+                    // whole-wave shifts and rotations by one (GFX8, GFX9)
+                    0x130 => (lane + 1 < lanes).then_some(lane + 1),
+                    0x134 => Some((lane + 1) % lanes),
+                    0x138 => (lane > 0).then_some(lane - 1),
+                    0x13c => Some((lane + lanes - 1) % lanes),
+                    0x140 => Some(row + 15 - column),
+                    0x141 => Some((lane & !7) + 7 - (lane & 7)),
+                    // lane 15 of each row to the next row, lane 31 to rows 2 and 3 (GFX8, GFX9)
+                    0x142 => (row > 0).then_some(row - 1),
+                    0x143 => (lane >= 32).then_some(31),
+                    0x150..=0x15f => Some(row + amount),
+                    0x160..=0x16f => Some(row + (column ^ amount)),
+                    other => {
+                        return Err(Refusal::unsupported(format!(
+                            "dpp_ctrl {other:#x} is reserved"
+                        )));
+                    }
+                }
+            };
+            let mut entry = match from {
+                Some(from) => from as u8 & 63,
+                None => dpp_table::INVALID,
+            };
+            let enabled =
+                dpp.row_mask >> (lane >> 4) & 1 != 0 && dpp.bank_mask >> (lane >> 2 & 3) & 1 != 0;
+            if !dpp.dpp8 && !enabled {
+                entry |= dpp_table::DISABLED;
+            }
+            table[lane as usize] = entry;
+        }
+        Ok(table)
+    }
+
+    /// The operation with its result modifiers.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instruction")]
+    fn result(
+        &mut self,
+        row: &'static Row,
+        sem: Sem,
+        mods: &Mods,
+        mut op: MicroOp,
+        spec: OperandSpec,
+        target: Slot,
+        half: Half,
+    ) -> Result<(), Refusal> {
+        let finish = self.finish_float(spec.ty, row, sem, mods)?;
+        let sdwa = mods.sdwa.filter(|sdwa| sdwa.dst_sel != SdwaSel::Dword);
+        let merged = if is_16_bit(spec.ty) && sdwa.is_none() && spec.field != Field::VdstTied {
+            let high = half == Half::Hi || half == Half::Full && mods.op_sel >> 3 & 1 != 0;
+            let keeps = !self.family.zeroes_high_half() || keeps_half_on_gfx9(sem) || high;
+            keeps.then_some(if high { 16 } else { 0 })
+        } else if is_16_bit(spec.ty) && sdwa.is_none() {
+            // accumulating forms: the old half is the operand, the other one is kept as the family has it
+            let high = half == Half::Hi || half == Half::Full && mods.op_sel >> 3 & 1 != 0;
+            let keeps = !self.family.zeroes_high_half() || high;
+            if mixes_half(sem) {
+                None
+            } else {
+                keeps.then_some(if high { 16 } else { 0 })
+            }
+        } else {
+            None
+        };
+        let indexed = self.index_mode & 8 != 0;
+        if finish.is_none() && sdwa.is_none() && merged.is_none() && mods.dpp.is_none() && !indexed
+        {
+            op.d = target;
+            self.push(op);
+            return Ok(());
+        }
+
+        let registers = u32::from(spec.registers(self.wave64).max(1));
+        if registers > 4 {
+            return Err(Refusal::unsupported("result modifiers on a register tuple"));
+        }
+        let stride = self.shape.stride();
+        let temp = self.temp(RESULT_TEMP);
+        op.d = temp;
+        if spec.field == Field::VdstTied {
+            for dword in 0..registers {
+                let (d, a) = (
+                    Slot(temp.0 + dword * stride),
+                    Slot(target.0 + dword * stride),
+                );
+                self.internal(Internal::copy_row, |op| (op.d, op.a) = (d, a));
+            }
+            if let Some(16) = merged {
+                // the operand is the old high half
+                self.internal(Internal::source_f16, |op| {
+                    (op.d, op.a, op.imm) = (temp, target, source::LOW_FROM_HIGH);
+                });
+            }
+        }
+        self.push(op);
+        let last_writes_target =
+            sdwa.is_none() && merged.is_none() && mods.dpp.is_none() && !indexed;
+        if let Some((internal, imm)) = finish {
+            let d = if last_writes_target { target } else { temp };
+            self.internal(internal, |op| (op.d, op.a, op.imm) = (d, temp, imm));
+        }
+        let dpp = mods.dpp.is_some();
+        let mut value = temp;
+        if let Some(sdwa) = sdwa {
+            let imm = i32::from(sdwa.dst_sel as u8) | i32::from(sdwa.dst_unused as u8) << 3;
+            self.internal(Internal::result_sdwa, |op| {
+                (op.d, op.a, op.imm) = (target, temp, imm)
+            });
+            return Ok(());
+        }
+        if let Some(shift) = merged {
+            let into = if dpp || indexed {
+                self.temp(MERGE_TEMP)
+            } else {
+                target
+            };
+            if dpp || indexed {
+                self.internal(Internal::copy_row, |op| (op.d, op.a) = (into, target));
+            }
+            self.internal(Internal::result_half, |op| {
+                (op.d, op.a, op.imm) = (into, temp, shift)
+            });
+            value = into;
+        }
+        for dword in 0..registers {
+            let (d, a) = (
+                Slot(target.0 + dword * stride),
+                Slot(value.0 + dword * stride),
+            );
+            if dpp {
+                self.internal(Internal::result_dpp, |op| (op.d, op.a) = (d, a));
+            } else if indexed {
+                let last = self.shape.vgpr(self.shape.vgprs);
+                self.internal(Internal::result_indexed, |op| {
+                    (op.d, op.a, op.aux) = (d, a, last)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The suffix micro-op of a float result, if any, and its immediate.
+    fn finish_float(
+        &self,
+        ty: Ty,
+        row: &Row,
+        sem: Sem,
+        mods: &Mods,
+    ) -> Result<Option<(Internal, i32)>, Refusal> {
+        let (op, flush) = match ty {
+            Ty::F32 => (Internal::result_f32, self.mode.flush_out_f32()),
+            Ty::F64 => (Internal::result_f64, self.mode.flush_out_f64()),
+            Ty::F16 => (Internal::result_f16, self.mode.flush_out_f64()),
+            Ty::PkF16 => (Internal::result_packed_f16, self.mode.flush_out_f64()),
+            Ty::PkF32 => (Internal::result_packed_f32, self.mode.flush_out_f32()),
+            _ => return Ok(None),
+        };
+        if row.flags.contains(RowFlags::MAI) {
+            return Ok(None);
+        }
+        if mixes_half(sem) {
+            return if mods.clamp {
+                Err(Refusal::unsupported("clamp on a mixed-precision half"))
+            } else {
+                Ok(None)
+            };
+        }
+        let mut imm = 0;
+        // omod works only where denormals are flushed and IEEE is off (traps: "OMOD")
+        let omod = if flush && !self.mode.ieee() {
+            i32::from(mods.omod)
+        } else {
+            0
+        };
+        imm |= omod << result::OMOD;
+        for (set, flag) in [
+            (mods.clamp, result::CLAMP),
+            (mods.clamp && self.mode.dx10_clamp(), result::DX10_CLAMP),
+            (flush, result::FLUSH),
+        ] {
+            if set {
+                imm |= flag;
+            }
+        }
+        Ok((imm != 0).then_some((op, imm)))
+    }
+}
+
+/// Operations that write one half of their destination by themselves.
+fn mixes_half(sem: Sem) -> bool {
+    matches!(sem, Sem::v_fma_mixlo_f16 | Sem::v_fma_mixhi_f16)
+}
+
+const _: () = assert!(MERGE_TEMP + 4 <= layout::TEMP_ROWS);
