@@ -112,6 +112,9 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("offset2", "OFFSET2"),
     ("gds", "GDS"),
     ("lds", "LDS"),
+    ("opsel", "OP_SEL"),
+    ("clamp", "CLAMP"),
+    ("mods", "MODS"),
 ];
 
 const TRUSTS: &[(&str, &str)] = &[

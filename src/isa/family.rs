@@ -167,6 +167,12 @@ impl IsaFamily {
         matches!(self, Self::Gfx90a | Self::Gfx942)
     }
 
+    /// The global data share exists; without it DS instructions ignore their GDS bit.
+    #[must_use]
+    pub const fn has_gds(self) -> bool {
+        !self.has_memory_agprs()
+    }
+
     /// Cache policy bits are SC0, SC1 and NT (gfx940 on) instead of GLC, SCC and SLC.
     #[must_use]
     pub const fn has_sc_bits(self) -> bool {

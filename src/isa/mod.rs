@@ -2,12 +2,14 @@
 //!
 //! Knows: the instruction words of each family. Must not know: waves, memory, devices.
 mod decode;
+mod disasm;
 mod family;
 mod inst;
 mod row;
 mod tables;
 
 pub use decode::{DecodeError, decode};
+pub use disasm::disassemble;
 pub use family::{Generation, IsaFamily};
 pub use inst::{
     Dpp, Half, Inst, MAX_BYTES, MAX_OPERANDS, Mods, Operand, Sdwa, SdwaSel, SdwaUnused,

@@ -224,6 +224,12 @@ bitflags::bitflags! {
         const GDS = 1 << 5;
         /// The loaded data goes to LDS.
         const LDS = 1 << 6;
+        /// VOP3: `op_sel` chooses the halves of 16-bit operands.
+        const OP_SEL = 1 << 7;
+        /// Integer VOP3: clamp saturates.
+        const CLAMP = 1 << 8;
+        /// VOP3: sources take abs and neg though they are no floats.
+        const MODS = 1 << 9;
     }
 }
 

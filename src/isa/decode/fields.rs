@@ -76,39 +76,25 @@ impl Decoder {
     ) -> Result<Operand, DecodeError> {
         let dwords = spec.registers(self.wave64);
         match code {
-            0..=127 => self.sgpr_tuple(row, code, dwords),
+            0..=127 => Ok(self.sgpr_tuple(code, dwords)),
             128..=208 | 235..=248 | 251..=254 => Ok(Operand::Inline(code as u8)),
             255 => Ok(Operand::Literal(self.literal())),
-            256..=511 => self.vgpr_tuple(row, code - 256, dwords),
+            256..=511 => Ok(vgpr(code - 256, dwords)),
             _ => Err(self.bad_operand(row, code)),
         }
     }
 
-    /// A scalar register tuple that lies inside the register numbers.
+    /// A scalar register tuple. Pairs begin at even numbers and larger tuples at multiples of four;
+    /// the low bits of a number that does not are ignored, as LLVM does.
     #[inline]
-    pub(super) fn sgpr_tuple(
-        &self,
-        row: &'static Row,
-        code: u32,
-        dwords: u8,
-    ) -> Result<Operand, DecodeError> {
-        if code + u32::from(dwords) > 128 && Some(code as u8) != self.family.null() && code < 124 {
-            return Err(self.bad_operand(row, code));
-        }
-        Ok(sgpr(code, dwords))
-    }
-
-    /// A VGPR tuple that lies inside the register file.
-    #[inline]
-    pub(super) fn vgpr_tuple(
-        &self,
-        row: &'static Row,
-        index: u32,
-        dwords: u8,
-    ) -> Result<Operand, DecodeError> {
-        if index + u32::from(dwords) > 256 {
-            return Err(self.bad_operand(row, index + 256));
-        }
-        Ok(vgpr(index, dwords))
+    pub(super) const fn sgpr_tuple(&self, code: u32, dwords: u8) -> Operand {
+        let aligned = match (code, dwords) {
+            // M0 and NULL stand for a tuple of any size
+            (124 | 125, _) | (_, 0 | 1) => code,
+            (_, 2) => code & !1,
+            // TTMPs begin at 108, a multiple of four
+            _ => code & !3,
+        };
+        sgpr(aligned, dwords)
     }
 }

@@ -12,7 +12,9 @@ const DLC: u8 = 4;
 const SCC: u8 = 16;
 
 fn cpol(glc: bool, slc: bool, dlc: bool, scc: bool) -> u8 {
-    u8::from(glc) * GLC | u8::from(slc) * SLC | u8::from(dlc) * DLC | u8::from(scc) * SCC
+    [(glc, GLC), (slc, SLC), (dlc, DLC), (scc, SCC)]
+        .into_iter()
+        .fold(0, |bits, (set, bit)| if set { bits | bit } else { bits })
 }
 
 /// SGPR number that GFX9 reads as "no scalar address".
@@ -31,7 +33,7 @@ impl Decoder {
         let row = self.row(Encoding::Ds, opcode, 2)?;
         let high = self.words[1];
         let mut mods = Mods {
-            gds: gds || row.flags.contains(RowFlags::GDS),
+            gds: gds && self.family.has_gds() || row.flags.contains(RowFlags::GDS),
             ..Mods::default()
         };
         if row.flags.contains(RowFlags::OFFSET2) {
@@ -51,20 +53,9 @@ impl Decoder {
                 Field::Data1 => (bits(high, 16, 8), agpr),
                 _ => continue,
             };
-            *operand = self.data_register(row, index, spec.dwords, agpr)?;
+            *operand = vgpr_or_agpr(index, spec.dwords, agpr);
         }
         Ok(self.finish(row, operands, mods))
-    }
-
-    fn data_register(
-        &self,
-        row: &'static Row,
-        index: u32,
-        dwords: u8,
-        agpr: bool,
-    ) -> Result<Operand, DecodeError> {
-        self.vgpr_tuple(row, index, dwords)?;
-        Ok(vgpr_or_agpr(index, dwords, agpr))
     }
 
     pub(super) fn flat(&mut self, word: u32) -> Result<Inst, DecodeError> {
@@ -124,16 +115,14 @@ impl Decoder {
                 {
                     Operand::Off
                 }
-                Field::Vdst | Field::VdstTied => {
-                    self.data_register(row, bits(high, 24, 8), spec.dwords, agpr)?
-                }
-                Field::Vdata => self.data_register(row, bits(high, 8, 8), spec.dwords, agpr)?,
+                Field::Vdst | Field::VdstTied => vgpr_or_agpr(bits(high, 24, 8), spec.dwords, agpr),
+                Field::Vdata => vgpr_or_agpr(bits(high, 8, 8), spec.dwords, agpr),
                 Field::Vaddr => match encoding {
                     Encoding::Scratch if !lane_offset => Operand::Off,
                     Encoding::Global if scalar => vgpr(bits(high, 0, 8), 1),
-                    _ => self.vgpr_tuple(row, bits(high, 0, 8), spec.dwords)?,
+                    _ => vgpr(bits(high, 0, 8), spec.dwords),
                 },
-                Field::Saddr if scalar => self.sgpr_tuple(row, saddr, spec.dwords)?,
+                Field::Saddr if scalar => self.sgpr_tuple(saddr, spec.dwords),
                 _ => Operand::Off,
             };
         }
@@ -232,11 +221,11 @@ impl Decoder {
                 Field::Vdst | Field::VdstTied | Field::Vdata | Field::VdataTied => {
                     // the texture fail status takes one more register
                     let dwords = spec.dwords + u8::from(mods.tfe);
-                    self.data_register(row, bits(high, 8, 8), dwords, agpr)?
+                    vgpr_or_agpr(bits(high, 8, 8), dwords, agpr)
                 }
                 Field::Vaddr => match u8::from(mods.offen) + u8::from(mods.idxen) {
                     0 => Operand::Off,
-                    dwords => self.vgpr_tuple(row, bits(high, 0, 8), dwords)?,
+                    dwords => vgpr(bits(high, 0, 8), dwords),
                 },
                 Field::Srsrc => sgpr(bits(high, 16, 5) << 2, spec.dwords),
                 Field::Soffset => {

@@ -79,9 +79,9 @@ impl Decoder {
             *operand = match (spec.field, spec.ty) {
                 (_, Ty::Imm) => Operand::Imm(bits(word, 6, 7) as i32),
                 (Field::Sdst | Field::Sdata | Field::SdataTied, _) => {
-                    self.sgpr_tuple(row, bits(word, 6, 7), spec.dwords)?
+                    self.sgpr_tuple(bits(word, 6, 7), spec.dwords)
                 }
-                (Field::Sbase, _) => sgpr(bits(word, 0, 6) << 1, spec.dwords),
+                (Field::Sbase, _) => self.sgpr_tuple(bits(word, 0, 6) << 1, spec.dwords),
                 (Field::Soffset, _) => soffset.map_or(Operand::Off, |code| sgpr(code, 1)),
                 _ => Operand::Off,
             };

@@ -2,7 +2,7 @@
 use super::super::family::Generation;
 use super::super::inst::{Dpp, Half, Inst, Mods, Operand, Sdwa, SdwaSel, SdwaUnused};
 use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags};
-use super::fields::{EXEC, VCC, bit, bits, is_16_bit, sgpr, vgpr_or_agpr};
+use super::fields::{EXEC, VCC, bit, bits, is_16_bit, sgpr, vgpr, vgpr_or_agpr};
 use super::{DecodeError, Decoder, Operands};
 
 /// Source numbers that announce another word.
@@ -58,7 +58,7 @@ impl Decoder {
                 Field::Src0 => self.half_or_whole(row, spec, src0, true16)?,
                 Field::Src1 => self.half_or_whole(row, spec, src1, true16)?,
                 Field::Simm32 => Operand::Literal(self.literal()),
-                Field::VccDst => sgpr(sdst, spec.registers(self.wave64)),
+                Field::VccDst => self.sgpr_tuple(sdst, spec.registers(self.wave64)),
                 Field::VccSrc => sgpr(VCC, spec.registers(self.wave64)),
                 Field::ExecDst => sgpr(EXEC, spec.registers(self.wave64)),
                 _ => Operand::Off,
@@ -108,7 +108,7 @@ impl Decoder {
         if code > 127 {
             return Err(self.bad_operand(row, code));
         }
-        self.sgpr_tuple(row, code, spec.registers(self.wave64))
+        Ok(self.sgpr_tuple(code, spec.registers(self.wave64)))
     }
 
     /// DPP16 or DPP8 control word; gives the number of source 0.
@@ -361,9 +361,9 @@ impl Decoder {
         let mut operands = Operands::default();
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
             *operand = match spec.field {
-                Field::Vdst | Field::VdstTied => self.vgpr_tuple(row, vdst, spec.dwords)?,
+                Field::Vdst | Field::VdstTied => vgpr(vdst, spec.dwords),
                 Field::Src0 => self.source(row, spec, src0)?,
-                Field::Src1 => self.vgpr_tuple(row, src1, spec.dwords)?,
+                Field::Src1 => vgpr(src1, spec.dwords),
                 Field::Simm32 => Operand::Literal(self.literal()),
                 Field::VccSrc => sgpr(VCC, spec.registers(self.wave64)),
                 _ => Operand::Off,
@@ -384,19 +384,18 @@ impl Decoder {
         let operands = self.vop3_operands(row, word, high, &mut mods)?;
         let mut inst = self.finish(row, operands, mods);
         for (operand, spec) in inst.operands.iter_mut().zip(row.operands) {
-            let shift = match spec.field {
-                Field::Src0 => 0,
-                Field::Src1 => 1,
-                Field::Src2 => 2,
-                _ => 3,
+            let (code, shift) = match spec.field {
+                Field::Src0 => (bits(high, 0, 8), 0),
+                Field::Src1 => (bits(high, 9, 8), 1),
+                Field::Src2 => (bits(high, 18, 8), 2),
+                _ => (bits(word, 0, 8), 3),
             };
-            if is_16_bit(spec.ty)
-                && let Operand::Vgpr { half, .. } = operand
-            {
-                *half = if mods.op_sel >> shift & 1 != 0 {
-                    Half::Hi
-                } else {
-                    Half::Lo
+            if is_16_bit(spec.ty) {
+                let high_half = mods.op_sel >> shift & 1 != 0;
+                *operand = Operand::Vgpr {
+                    index: code as u16,
+                    dwords: 1,
+                    half: if high_half { Half::Hi } else { Half::Lo },
                 };
             }
         }

@@ -1,0 +1,276 @@
+//! One operand: registers, constants, immediates and source modifiers.
+use std::fmt::Write as _;
+
+use super::super::family::{Generation, IsaFamily};
+use super::super::inst::{Half, Inst, Operand};
+use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags, Ty};
+use super::names;
+
+/// Builds the text of one instruction.
+pub(super) struct Printer<'a> {
+    pub(super) family: IsaFamily,
+    pub(super) inst: &'a Inst,
+    pub(super) label: Option<&'a str>,
+    pub(super) text: String,
+}
+
+/// Reads abs and neg in VOP encodings.
+pub(super) const fn is_float(ty: Ty) -> bool {
+    matches!(ty, Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64)
+}
+
+impl Printer<'_> {
+    pub(super) fn operand(&mut self, row: &Row, _at: usize, spec: &OperandSpec, operand: Operand) {
+        let source = match spec.field {
+            Field::Src0 => 0,
+            Field::Src1 => 1,
+            Field::Src2 => 2,
+            _ => return self.plain(row, spec, operand),
+        };
+        let mods = &self.inst.mods;
+        let bit = 1 << source;
+        let mut neg = mods.neg & bit != 0;
+        let mut abs = mods.abs & bit != 0;
+        let mut sext = false;
+        match row.encoding {
+            Encoding::Vop3p if spec.ty == Ty::MixF16 => abs = mods.neg_hi & bit != 0,
+            Encoding::Vop3p => {
+                neg = false;
+                abs = false;
+            }
+            Encoding::Vinterp => abs = false,
+            _ => {}
+        }
+        if let Some(sdwa) = &mods.sdwa {
+            sext = if source == 0 {
+                sdwa.src0_sext
+            } else {
+                sdwa.src1_sext
+            };
+        }
+        let takes_mods = is_float(spec.ty)
+            || spec.ty == Ty::MixF16
+            || row.flags.contains(RowFlags::MODS) && spec.ty != Ty::Mask;
+        if !takes_mods && mods.sdwa.is_none() {
+            // LLVM reads the bit of an integer source in a float instruction as sext
+            sext = neg
+                && !row.flags.contains(RowFlags::OP_SEL)
+                && self.family.generation() == Generation::Gfx9
+                && row.operands.iter().any(|s| s.is_src() && is_float(s.ty));
+            neg = false;
+            abs = false;
+        }
+        let number = matches!(operand, Operand::Inline(code) if code <= 208 || (240..=248).contains(&code))
+            || matches!(operand, Operand::Literal(_));
+        let (open, close) = match (neg, abs, sext) {
+            (_, _, true) => ("sext(", ")"),
+            (true, true, _) => ("-|", "|"),
+            (false, true, _) => ("|", "|"),
+            (true, false, _) if number => ("neg(", ")"),
+            (true, false, _) => ("-", ""),
+            (false, false, _) => ("", ""),
+        };
+        self.text.push_str(open);
+        self.plain(row, spec, operand);
+        self.text.push_str(close);
+    }
+
+    fn plain(&mut self, row: &Row, spec: &OperandSpec, operand: Operand) {
+        match operand {
+            Operand::Off => self.text.push_str("off"),
+            Operand::Vgpr {
+                index,
+                dwords,
+                half,
+            } => {
+                self.tuple('v', index, dwords);
+                match half {
+                    Half::Full => {}
+                    Half::Lo => self.text.push_str(".l"),
+                    Half::Hi => self.text.push_str(".h"),
+                }
+            }
+            Operand::Agpr { index, dwords } => self.tuple('a', index, dwords),
+            Operand::Sgpr { index, dwords } => self.scalar(index, dwords),
+            Operand::Inline(code) => self.inline(row, spec.ty, code),
+            Operand::Literal(value) => self.literal(row, spec, value),
+            Operand::Imm(value) => self.immediate(row, spec.ty, value),
+        }
+    }
+
+    pub(super) fn tuple(&mut self, letter: char, first: u16, dwords: u8) {
+        if dwords <= 1 {
+            write!(self.text, "{letter}{first}").ok();
+        } else {
+            let last = first + u16::from(dwords) - 1;
+            write!(self.text, "{letter}[{first}:{last}]").ok();
+        }
+    }
+
+    /// A scalar register by its encoding number.
+    pub(super) fn scalar(&mut self, index: u8, dwords: u8) {
+        let gfx9 = self.family.generation() == Generation::Gfx9;
+        let named = match (index, dwords) {
+            (102, 2) if gfx9 => "flat_scratch",
+            (102, 1) if gfx9 => "flat_scratch_lo",
+            (103, 1) if gfx9 => "flat_scratch_hi",
+            (104, 2) if gfx9 => "xnack_mask",
+            (104, 1) if gfx9 => "xnack_mask_lo",
+            (105, 1) if gfx9 => "xnack_mask_hi",
+            (106, 2) => "vcc",
+            (106, 1) => "vcc_lo",
+            (107, 1) => "vcc_hi",
+            (124, _) => {
+                if gfx9 {
+                    "m0"
+                } else {
+                    "null"
+                }
+            }
+            (125, _) => {
+                if gfx9 {
+                    "null"
+                } else {
+                    "m0"
+                }
+            }
+            (126, 2) => "exec",
+            (126, 1) => "exec_lo",
+            (127, 1) => "exec_hi",
+            (108..=123, _) => {
+                self.text.push_str("ttmp");
+                let first = u16::from(index) - 108;
+                if dwords <= 1 {
+                    write!(self.text, "{first}").ok();
+                } else {
+                    write!(self.text, "[{first}:{}]", first + u16::from(dwords) - 1).ok();
+                }
+                return;
+            }
+            _ => return self.tuple('s', u16::from(index), dwords),
+        };
+        self.text.push_str(named);
+    }
+
+    /// An inline constant or a special source.
+    fn inline(&mut self, row: &Row, ty: Ty, code: u8) {
+        let special = match code {
+            128..=192 => {
+                write!(self.text, "{}", code - 128).ok();
+                return;
+            }
+            193..=208 => {
+                write!(self.text, "{}", 192 - i32::from(code)).ok();
+                return;
+            }
+            240..=248 => return self.inline_float(row, ty, code),
+            235 => "src_shared_base",
+            236 => "src_shared_limit",
+            237 => "src_private_base",
+            238 => "src_private_limit",
+            239 => "src_pops_exiting_wave_id",
+            251 => "src_vccz",
+            252 => "src_execz",
+            253 => "src_scc",
+            254 => "src_lds_direct",
+            _ => "src_reserved",
+        };
+        self.text.push_str(special);
+    }
+
+    fn inline_float(&mut self, row: &Row, ty: Ty, code: u8) {
+        let at = usize::from(code - 240);
+        match ty {
+            // a vector integer of 16 bits takes the half's bits, which print as a number
+            Ty::I16 | Ty::U16 | Ty::B16 if row.encoding != Encoding::Sop1 => {
+                const HALVES: [u16; 9] = [
+                    0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
+                ];
+                write!(self.text, "{:#x}", HALVES[at]).ok();
+            }
+            _ => {
+                let text = match (ty, code) {
+                    (Ty::F64 | Ty::B64 | Ty::I64 | Ty::U64, 248) => "0.15915494309189532",
+                    (Ty::PkF32 | Ty::PkB32, 248) => "0.15915494309189532",
+                    _ => names::INLINE_FLOATS[at],
+                };
+                self.text.push_str(text);
+            }
+        }
+    }
+
+    /// A literal prints as the inline constant that it equals, else in hexadecimal.
+    fn literal(&mut self, row: &Row, spec: &OperandSpec, value: u32) {
+        if spec.field == Field::Simm32 && row.encoding != Encoding::Sopk {
+            write!(self.text, "{value:#x}").ok();
+            return;
+        }
+        let signed = value as i32;
+        if (-16..=64).contains(&signed) {
+            write!(self.text, "{signed}").ok();
+            return;
+        }
+        let float = match spec.ty {
+            Ty::F16 | Ty::I16 | Ty::U16 | Ty::B16 | Ty::PkF16 => None,
+            _ => names::FLOAT_BITS.iter().position(|&bits| bits == value),
+        };
+        match float {
+            Some(at) => self.text.push_str(names::INLINE_FLOATS[at]),
+            None => {
+                let value = match spec.ty {
+                    Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16 | Ty::Bf16 | Ty::MixF16 => value & 0xffff,
+                    _ => value,
+                };
+                write!(self.text, "{value:#x}").ok();
+            }
+        }
+    }
+
+    fn immediate(&mut self, row: &Row, ty: Ty, value: i32) {
+        let field = value as u32 & 0xffff;
+        match ty {
+            Ty::Label => match self.label {
+                Some(label) => self.text.push_str(label),
+                None => {
+                    write!(self.text, "{field}").ok();
+                }
+            },
+            Ty::Wait => self.wait_count(field),
+            Ty::Hwreg => self.hardware_register(field),
+            Ty::Message => self.message(field),
+            Ty::Delay => self.delay(field),
+            Ty::Depctr => self.depctr(field),
+            Ty::GprIdx => self.gpr_index(field),
+            _ => self.number(row, field),
+        }
+    }
+
+    /// Plain immediates: LLVM prints some in decimal, some in hexadecimal, and those of the oldest
+    /// SOPP instructions like literals.
+    fn number(&mut self, row: &Row, value: u32) {
+        let literal_like = row.encoding == Encoding::Sopp
+            && matches!(
+                row.mnemonic,
+                "s_nop"
+                    | "s_sleep"
+                    | "s_setprio"
+                    | "s_trap"
+                    | "s_sethalt"
+                    | "s_setkill"
+                    | "s_incperflevel"
+                    | "s_decperflevel"
+                    | "s_denorm_mode"
+            );
+        if row.mnemonic == "s_version" {
+            return self.version(value);
+        }
+        let decimal = row.mnemonic == "s_endpgm"
+            || row.encoding == Encoding::Smem && value <= 64
+            || literal_like && value <= 64;
+        if decimal {
+            write!(self.text, "{value}").ok();
+        } else {
+            write!(self.text, "{value:#x}").ok();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! L1: decode and disassembly against LLVM's text for random valid encodings of every opcode slot.
+//!
+//! Oracle: `decode/<gfx>.tsv.gz` of `ROCR_ORACLES` (encoding, little-endian bytes, text): gfx9 rows by
+//! LLVM 19, gfx11 rows by LLVM 22. Checked for each row: length, mnemonic, operands, modifiers.
+use std::{fs::File, io::Read, path::PathBuf};
+
+use flate2::read::GzDecoder;
+use rocr::isa::{IsaFamily, decode, disassemble};
+
+/// The oracle folder, or `None` with a note when there is none and none was asked for.
+fn oracles(folder: &str) -> Option<PathBuf> {
+    let (root, asked) = match std::env::var_os("ROCR_ORACLES") {
+        Some(path) => (PathBuf::from(path), true),
+        None => (
+            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/oracles")),
+            false,
+        ),
+    };
+    let path = root.join(folder);
+    if path.is_dir() {
+        return Some(path);
+    }
+    assert!(
+        !asked,
+        "ROCR_ORACLES is set, but {} is no folder",
+        path.display()
+    );
+    eprintln!("skipped: no oracle data at {}", path.display());
+    None
+}
+
+/// Rows that differ for a reason, by a part of LLVM's text and the encoding.
+struct Exception {
+    families: &'static [IsaFamily],
+    encodings: &'static [&'static str],
+    matches: fn(&str) -> bool,
+    reason: &'static str,
+}
+
+const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        families: &[IsaFamily::Gfx1100],
+        encodings: &[
+            "SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOPD-X", "MUBUF",
+        ],
+        matches: |text| text.contains("src_flat_scratch_base"),
+        reason: "source numbers 230 and 231 are reserved before gfx1250; LLVM names them everywhere",
+    },
+    Exception {
+        families: &IsaFamily::ALL,
+        encodings: &["VOP1", "VOP3"],
+        matches: |text| {
+            text.split(' ')
+                .nth(1)
+                .is_some_and(|first| first.starts_with("src_"))
+        },
+        reason: "a constant is no destination; LLVM prints the number's name",
+    },
+    Exception {
+        families: &[IsaFamily::Gfx942],
+        encodings: &["MUBUF"],
+        matches: |text| {
+            ["buffer_store_lds_dword", "buffer_wbinvl1"]
+                .iter()
+                .any(|name| text.starts_with(name))
+        },
+        reason: "gfx940 has no such opcodes (CDNA3 ISA, MUBUF; LLVM 22 agrees), LLVM 19 lets them pass",
+    },
+    Exception {
+        families: &[IsaFamily::Gfx1100],
+        encodings: &["MUBUF", "MTBUF"],
+        matches: |text| {
+            text.split(", ")
+                .last()
+                .is_some_and(|last| last.starts_with("0x"))
+        },
+        reason: "buffer instructions take no literal as scalar offset",
+    },
+    Exception {
+        families: &[IsaFamily::Gfx1100],
+        encodings: &["VOP3"],
+        matches: |text| text.starts_with("v_cmp_class_f16") && text.contains(", |s"),
+        reason: "a class mask has no absolute value; LLVM types it f16",
+    },
+];
+
+/// What is the same in both, written differently.
+///
+/// - LLVM warns of unaligned SGPR tuples in a comment.
+/// - True16: LLVM leaves `.l` out of operands with modifiers, so a low half has no suffix here.
+fn normalise(text: &str) -> String {
+    let text = text.split(" ; ").next().unwrap_or(text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(".l") {
+        let (head, tail) = rest.split_at(at);
+        out.push_str(head);
+        rest = &tail[2..];
+        let register = head.chars().next_back().is_some_and(|c| c.is_ascii_digit());
+        let whole = !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !(register && whole) {
+            out.push_str(".l");
+        }
+    }
+    out.push_str(rest);
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the texts agree, beyond what [`normalise`] does:
+///
+/// - Image instructions: how many registers LLVM prints depends on which of its pseudo opcodes exist,
+///   so of data and address only the first registers are compared.
+/// - RDNA3 VOP3 of 16-bit operands: LLVM reads some words as its older form without register halves
+///   and drops `op_sel`; then halves are not compared.
+fn same(encoding: &str, ours: &str, llvm: &str) -> bool {
+    let (mut ours, mut llvm) = (normalise(ours), normalise(llvm));
+    if ours == llvm {
+        return true;
+    }
+    if encoding == "MIMG" {
+        (ours, llvm) = (first_registers(&ours), first_registers(&llvm));
+    }
+    if encoding == "VOP3" && !llvm.contains(".h") && !llvm.contains("op_sel") {
+        ours = without_op_sel(&ours.replace(".h", ""));
+    }
+    ours == llvm
+}
+
+fn without_op_sel(text: &str) -> String {
+    text.split(' ')
+        .filter(|word| !word.starts_with("op_sel:"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// `v[4:7]` and `[v4, v9, v1]` to `v4`.
+fn first_registers(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        let (head, tail) = rest.split_at(at);
+        let (inside, after) = tail[1..].split_once(']').expect("brackets are balanced");
+        // the last of separate addresses may be a tuple itself
+        let after = after.strip_prefix(']').unwrap_or(after);
+        out.push_str(head);
+        out.push_str(inside.split([':', ',']).next().unwrap_or_default());
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len() / 2)
+        .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hexadecimal"))
+        .collect()
+}
+
+fn check(family: IsaFamily) {
+    let Some(folder) = oracles("decode") else {
+        return;
+    };
+    let path = folder.join(format!("{}.tsv.gz", family.name()));
+    let mut text = String::new();
+    GzDecoder::new(File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+        .read_to_string(&mut text)
+        .expect("the oracle is text");
+    let (mut rows, mut invalid, mut excepted) = (0, 0, vec![0; EXCEPTIONS.len()]);
+    let mut failures = Vec::new();
+    for line in text.lines() {
+        let mut columns = line.split('\t');
+        let (Some(encoding), Some(hex), Some(expected)) =
+            (columns.next(), columns.next(), columns.next())
+        else {
+            panic!("{}: {line}", path.display());
+        };
+        if expected.contains("/*Invalid") {
+            invalid += 1;
+            continue;
+        }
+        if let Some(at) = EXCEPTIONS.iter().position(|e| {
+            e.families.contains(&family) && e.encodings.contains(&encoding) && (e.matches)(expected)
+        }) {
+            excepted[at] += 1;
+            continue;
+        }
+        rows += 1;
+        // bytes of the next instruction must not matter
+        let mut code = bytes(hex);
+        let len = code.len();
+        code.extend([0xff; 16]);
+        let problem = match decode(family, !family.has_wave32(), &code) {
+            Err(error) => format!("error: {error}"),
+            Ok(inst) if usize::from(inst.len) != len => format!("length {}", inst.len),
+            Ok(inst) => {
+                let ours = disassemble(family, &inst, None);
+                if same(encoding, &ours, expected) {
+                    continue;
+                }
+                ours
+            }
+        };
+        failures.push(format!(
+            "{encoding} {hex}\n  LLVM {expected}\n  ours {problem}"
+        ));
+    }
+    println!(
+        "{}: {rows} rows compared, {invalid} invalid, {} differ",
+        family.name(),
+        failures.len()
+    );
+    for (exception, count) in EXCEPTIONS.iter().zip(&excepted) {
+        println!(
+            "  {count} not compared: {} {}",
+            exception.encodings.join(" "),
+            exception.reason
+        );
+    }
+    assert!(rows > 15_000, "only {rows} rows in {}", path.display());
+    let shown = std::env::var("ROCR_SHOWN")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(40);
+    assert!(
+        failures.is_empty(),
+        "{} of {rows} rows differ:\n{}",
+        failures.len(),
+        failures[..failures.len().min(shown)].join("\n")
+    );
+}
+
+#[test]
+fn gfx90a_reads_as_llvm_prints_it() {
+    check(IsaFamily::Gfx90a);
+}
+
+#[test]
+fn gfx942_reads_as_llvm_prints_it() {
+    check(IsaFamily::Gfx942);
+}
+
+#[test]
+fn gfx1100_reads_as_llvm_prints_it() {
+    check(IsaFamily::Gfx1100);
+}
