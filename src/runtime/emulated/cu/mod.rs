@@ -12,7 +12,12 @@ mod handlers;
 mod launch;
 #[allow(dead_code, reason = "the operations are being written")]
 mod microop;
-#[allow(unused_macros, dead_code, reason = "the operations are being written")]
+#[allow(
+    unused_imports,
+    unused_macros,
+    dead_code,
+    reason = "the operations are being written"
+)]
 mod ops;
 mod program;
 mod run;

@@ -215,11 +215,19 @@ macro_rules! sop2_64 {
     )*};
 }
 
+#[macro_use]
+pub(crate) mod float_shapes;
+pub(crate) mod compare_float;
 pub(crate) mod control;
+pub(crate) mod float32;
+pub(crate) mod float64;
 pub(crate) mod modifiers;
 pub(crate) mod valu_int;
 
+pub(crate) use compare_float::*;
 pub(crate) use control::*;
+pub(crate) use float32::*;
+pub(crate) use float64::*;
 pub(crate) use modifiers::*;
 pub(crate) use valu_int::*;
 

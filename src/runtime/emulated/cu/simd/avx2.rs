@@ -500,4 +500,126 @@ impl Vector for Avx2 {
             bits_pd(cpu!(_mm256_cvtepi32_pd(high_half(a)))),
         )
     }
+
+    #[inline(always)]
+    fn ffloor_raw(self, a: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_round_ps::<0x09>(ps(a))))
+    }
+    #[inline(always)]
+    fn dfloor_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_round_pd::<0x09>(pd(a.0)))),
+            bits_pd(cpu!(_mm256_round_pd::<0x09>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn fceil_raw(self, a: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_round_ps::<0x0a>(ps(a))))
+    }
+    #[inline(always)]
+    fn dceil_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_round_pd::<0x0a>(pd(a.0)))),
+            bits_pd(cpu!(_mm256_round_pd::<0x0a>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn ftrunc_raw(self, a: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_round_ps::<0x0b>(ps(a))))
+    }
+    #[inline(always)]
+    fn dtrunc_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_round_pd::<0x0b>(pd(a.0)))),
+            bits_pd(cpu!(_mm256_round_pd::<0x0b>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn frint_raw(self, a: __m256i) -> __m256i {
+        bits_ps(cpu!(_mm256_round_ps::<0x08>(ps(a))))
+    }
+    #[inline(always)]
+    fn drint_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_round_pd::<0x08>(pd(a.0)))),
+            bits_pd(cpu!(_mm256_round_pd::<0x08>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn ddiv_raw(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_div_pd(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm256_div_pd(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dsqrt_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_sqrt_pd(pd(a.0)))),
+            bits_pd(cpu!(_mm256_sqrt_pd(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f64_f32(self, a: __m256i) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm256_cvtps_pd(_mm_castsi128_ps(low_half(a))))),
+            bits_pd(cpu!(_mm256_cvtps_pd(_mm_castsi128_ps(high_half(a))))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f32_f64(self, a: Quad) -> __m256i {
+        let lo = cpu!(_mm_castps_si128(_mm256_cvtpd_ps(pd(a.0))));
+        let hi = cpu!(_mm_castps_si128(_mm256_cvtpd_ps(pd(a.1))));
+        cpu!(_mm256_set_m128i(hi, lo))
+    }
+    #[inline(always)]
+    fn cvt_i32_f32(self, a: __m256i) -> __m256i {
+        // the instruction gives 0x80000000 for what does not fit: right for the negative, not for the others
+        let r = cpu!(_mm256_cvttps_epi32(ps(a)));
+        let above = self.fle(self.splat(0x4f00_0000), a);
+        let r = self.select(above, self.splat(0x7fff_ffff), r);
+        self.select(self.funord(a, a), self.splat(0), r)
+    }
+    #[inline(always)]
+    fn cvt_u32_f32(self, a: __m256i) -> __m256i {
+        // max gives its second operand for a NaN; from 2^31 on the number is converted less 2^31
+        let a = bits_ps(cpu!(_mm256_max_ps(ps(a), _mm256_setzero_ps())));
+        let half = self.splat(0x4f00_0000);
+        let low = cpu!(_mm256_cvttps_epi32(ps(a)));
+        let high = cpu!(_mm256_cvttps_epi32(_mm256_sub_ps(ps(a), ps(half))));
+        let high = self.xor(high, self.splat(0x8000_0000));
+        let r = self.select(self.fle(half, a), high, low);
+        let above = self.fle(self.splat(0x4f80_0000), a);
+        self.select(above, self.splat(u32::MAX), r)
+    }
+    #[inline(always)]
+    fn cvt_i32_f64(self, a: Quad) -> __m256i {
+        let lo = cpu!(_mm256_cvttpd_epi32(pd(a.0)));
+        let hi = cpu!(_mm256_cvttpd_epi32(pd(a.1)));
+        let r = cpu!(_mm256_set_m128i(hi, lo));
+        let above = self.dle(self.qsplat(0x41e0_0000_0000_0000), a);
+        let r = self.select(above, self.splat(0x7fff_ffff), r);
+        self.select(self.dunord(a, a), self.splat(0), r)
+    }
+    #[inline(always)]
+    fn qand(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm256_and_si256(a.0, b.0)),
+            cpu!(_mm256_and_si256(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qor(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm256_or_si256(a.0, b.0)),
+            cpu!(_mm256_or_si256(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qxor(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm256_xor_si256(a.0, b.0)),
+            cpu!(_mm256_xor_si256(a.1, b.1)),
+        )
+    }
 }

@@ -83,6 +83,12 @@ fn pd(a: __m512i) -> __m512d {
 fn bits_pd(a: __m512d) -> __m512i {
     cpu!(_mm512_castpd_si512(a))
 }
+/// 32-bit lanes from both halves.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn joined(lo: __m256i, hi: __m256i) -> __m512i {
+    cpu!(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(lo), hi))
+}
 /// Both halves' masks as one.
 #[inline(always)]
 fn both(lo: u8, hi: u8) -> u16 {
@@ -513,6 +519,131 @@ impl Vector for Avx512 {
         Quad(
             bits_pd(cpu!(_mm512_cvtepu32_pd(_mm512_castsi512_si256(a)))),
             bits_pd(cpu!(_mm512_cvtepu32_pd(_mm512_extracti64x4_epi64::<1>(a)))),
+        )
+    }
+
+    #[inline(always)]
+    fn ffloor_raw(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_roundscale_ps::<0x09>(ps(a))))
+    }
+    #[inline(always)]
+    fn dfloor_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x09>(pd(a.0)))),
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x09>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn fceil_raw(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_roundscale_ps::<0x0a>(ps(a))))
+    }
+    #[inline(always)]
+    fn dceil_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x0a>(pd(a.0)))),
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x0a>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn ftrunc_raw(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_roundscale_ps::<0x0b>(ps(a))))
+    }
+    #[inline(always)]
+    fn dtrunc_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x0b>(pd(a.0)))),
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x0b>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn frint_raw(self, a: __m512i) -> __m512i {
+        bits_ps(cpu!(_mm512_roundscale_ps::<0x08>(ps(a))))
+    }
+    #[inline(always)]
+    fn drint_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x08>(pd(a.0)))),
+            bits_pd(cpu!(_mm512_roundscale_pd::<0x08>(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn ddiv_raw(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_div_pd(pd(a.0), pd(b.0)))),
+            bits_pd(cpu!(_mm512_div_pd(pd(a.1), pd(b.1)))),
+        )
+    }
+    #[inline(always)]
+    fn dsqrt_raw(self, a: Quad) -> Quad {
+        Quad(
+            bits_pd(cpu!(_mm512_sqrt_pd(pd(a.0)))),
+            bits_pd(cpu!(_mm512_sqrt_pd(pd(a.1)))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f64_f32(self, a: __m512i) -> Quad {
+        let lo = cpu!(_mm512_castsi512_si256(a));
+        let hi = cpu!(_mm512_extracti64x4_epi64::<1>(a));
+        Quad(
+            bits_pd(cpu!(_mm512_cvtps_pd(_mm256_castsi256_ps(lo)))),
+            bits_pd(cpu!(_mm512_cvtps_pd(_mm256_castsi256_ps(hi)))),
+        )
+    }
+    #[inline(always)]
+    fn cvt_f32_f64(self, a: Quad) -> __m512i {
+        let lo = cpu!(_mm256_castps_si256(_mm512_cvtpd_ps(pd(a.0))));
+        let hi = cpu!(_mm256_castps_si256(_mm512_cvtpd_ps(pd(a.1))));
+        joined(lo, hi)
+    }
+    #[inline(always)]
+    fn cvt_i32_f32(self, a: __m512i) -> __m512i {
+        // the instruction gives 0x80000000 for what does not fit: right for the negative, not for the others
+        let r = cpu!(_mm512_cvttps_epi32(ps(a)));
+        let above = self.fle(self.splat(0x4f00_0000), a);
+        let r = self.select(above, self.splat(0x7fff_ffff), r);
+        self.select(self.funord(a, a), self.splat(0), r)
+    }
+    #[inline(always)]
+    fn cvt_u32_f32(self, a: __m512i) -> __m512i {
+        // max gives its second operand for a NaN; the conversion gives all ones for what is too large
+        let positive = cpu!(_mm512_max_ps(ps(a), _mm512_setzero_ps()));
+        cpu!(_mm512_cvttps_epu32(positive))
+    }
+    #[inline(always)]
+    fn cvt_i32_f64(self, a: Quad) -> __m512i {
+        let lo = cpu!(_mm512_cvttpd_epi32(pd(a.0)));
+        let hi = cpu!(_mm512_cvttpd_epi32(pd(a.1)));
+        let above = self.dle(self.qsplat(0x41e0_0000_0000_0000), a);
+        let r = self.select(above, self.splat(0x7fff_ffff), joined(lo, hi));
+        self.select(self.dunord(a, a), self.splat(0), r)
+    }
+    #[inline(always)]
+    fn cvt_u32_f64(self, a: Quad) -> __m512i {
+        let zero = cpu!(_mm512_setzero_pd());
+        joined(
+            cpu!(_mm512_cvttpd_epu32(_mm512_max_pd(pd(a.0), zero))),
+            cpu!(_mm512_cvttpd_epu32(_mm512_max_pd(pd(a.1), zero))),
+        )
+    }
+    #[inline(always)]
+    fn qand(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm512_and_si512(a.0, b.0)),
+            cpu!(_mm512_and_si512(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qor(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm512_or_si512(a.0, b.0)),
+            cpu!(_mm512_or_si512(a.1, b.1)),
+        )
+    }
+    #[inline(always)]
+    fn qxor(self, a: Quad, b: Quad) -> Quad {
+        Quad(
+            cpu!(_mm512_xor_si512(a.0, b.0)),
+            cpu!(_mm512_xor_si512(a.1, b.1)),
         )
     }
 }

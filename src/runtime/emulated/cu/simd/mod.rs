@@ -14,6 +14,7 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod portable;
 pub(crate) mod scalar;
+pub(crate) mod soft;
 
 pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
@@ -563,6 +564,91 @@ pub(crate) trait Vector: Copy + 'static {
         self.widen1(a, |a| f64::from(a).to_bits())
     }
 
+    // ---- rounding to integral values, and conversions --------------------------------------------------------------
+    /// Floor; a NaN is made canonical by the caller, as for the next three.
+    #[inline(always)]
+    fn ffloor_raw(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a).floor().to_bits())
+    }
+    #[inline(always)]
+    fn fceil_raw(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a).ceil().to_bits())
+    }
+    #[inline(always)]
+    fn ftrunc_raw(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a).trunc().to_bits())
+    }
+    /// To the nearest integral value, ties to even.
+    #[inline(always)]
+    fn frint_raw(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a).round_ties_even().to_bits())
+    }
+    #[inline(always)]
+    fn dfloor_raw(self, a: Self::Q) -> Self::Q {
+        self.qmap1(a, |a| f64::from_bits(a).floor().to_bits())
+    }
+    #[inline(always)]
+    fn dceil_raw(self, a: Self::Q) -> Self::Q {
+        self.qmap1(a, |a| f64::from_bits(a).ceil().to_bits())
+    }
+    #[inline(always)]
+    fn dtrunc_raw(self, a: Self::Q) -> Self::Q {
+        self.qmap1(a, |a| f64::from_bits(a).trunc().to_bits())
+    }
+    #[inline(always)]
+    fn drint_raw(self, a: Self::Q) -> Self::Q {
+        self.qmap1(a, |a| f64::from_bits(a).round_ties_even().to_bits())
+    }
+    #[inline(always)]
+    fn ddiv_raw(self, a: Self::Q, b: Self::Q) -> Self::Q {
+        self.qmap2(a, b, |a, b| {
+            (f64::from_bits(a) / f64::from_bits(b)).to_bits()
+        })
+    }
+    #[inline(always)]
+    fn dsqrt_raw(self, a: Self::Q) -> Self::Q {
+        self.qmap1(a, |a| f64::from_bits(a).sqrt().to_bits())
+    }
+    /// f64 from f32, exact; a NaN comes out quiet with its payload.
+    #[inline(always)]
+    fn cvt_f64_f32(self, a: Self::W) -> Self::Q {
+        self.widen1(a, scalar::f32_to_f64)
+    }
+    /// f32 from f64, round to nearest even; a NaN comes out quiet with the upper bits of its payload.
+    #[inline(always)]
+    fn cvt_f32_f64(self, a: Self::Q) -> Self::W {
+        self.narrow1(a, scalar::f64_to_f32)
+    }
+    /// Signed integer from f32, toward zero; what is out of range saturates, a NaN gives 0.
+    #[inline(always)]
+    fn cvt_i32_f32(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a) as i32 as u32)
+    }
+    #[inline(always)]
+    fn cvt_u32_f32(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a) as u32)
+    }
+    #[inline(always)]
+    fn cvt_i32_f64(self, a: Self::Q) -> Self::W {
+        self.narrow1(a, |a| f64::from_bits(a) as i32 as u32)
+    }
+    #[inline(always)]
+    fn cvt_u32_f64(self, a: Self::Q) -> Self::W {
+        self.narrow1(a, |a| f64::from_bits(a) as u32)
+    }
+    #[inline(always)]
+    fn qand(self, a: Self::Q, b: Self::Q) -> Self::Q {
+        self.qmap2(a, b, |a, b| a & b)
+    }
+    #[inline(always)]
+    fn qor(self, a: Self::Q, b: Self::Q) -> Self::Q {
+        self.qmap2(a, b, |a, b| a | b)
+    }
+    #[inline(always)]
+    fn qxor(self, a: Self::Q, b: Self::Q) -> Self::Q {
+        self.qmap2(a, b, |a, b| a ^ b)
+    }
+
     // ---- derived, the same on every back end -----------------------------------------------------------------------
     #[inline(always)]
     fn mask_and(self, a: Self::M, b: Self::M) -> Self::M {
@@ -643,6 +729,41 @@ pub(crate) trait Vector: Copy + 'static {
                 r[i] = scalar::nan3_f64(a[i], b[i], c[i], r[i]);
             }
             self.from_quads(&r)
+        } else {
+            r
+        }
+    }
+    #[inline(always)]
+    fn mask_or(self, a: Self::M, b: Self::M) -> Self::M {
+        self.mask(self.bits(a) | self.bits(b))
+    }
+    #[inline(always)]
+    fn mask_not(self, a: Self::M) -> Self::M {
+        self.mask(!self.bits(a))
+    }
+    /// NaN lanes made quiet.
+    #[inline(always)]
+    fn fquiet(self, a: Self::W) -> Self::W {
+        self.select(
+            self.funord(a, a),
+            self.or(a, self.splat(scalar::QUIET_F32)),
+            a,
+        )
+    }
+    /// [`Self::fquiet`] in f64.
+    #[inline(always)]
+    fn dquiet(self, a: Self::Q) -> Self::Q {
+        self.qselect(
+            self.dunord(a, a),
+            self.qor(a, self.qsplat(scalar::QUIET_F64)),
+            a,
+        )
+    }
+    #[inline(always)]
+    fn dsub(self, a: Self::Q, b: Self::Q) -> Self::Q {
+        let r = self.dadd_raw(a, self.qxor(b, self.qsplat(1 << 63)));
+        if self.any(self.dunord(r, r)) {
+            self.qmap3(a, b, r, scalar::nan2_f64)
         } else {
             r
         }

@@ -15,6 +15,11 @@ pub(crate) const DEFAULT_NAN_F64: u64 = 0xfff8_0000_0000_0000;
 /// The same in f16.
 pub(crate) const DEFAULT_NAN_F16: u16 = 0xfe00;
 
+/// The bit that makes an f32 NaN quiet.
+pub(crate) const QUIET_F32: u32 = 0x0040_0000;
+/// The bit that makes an f64 NaN quiet.
+pub(crate) const QUIET_F64: u64 = 0x0008_0000_0000_0000;
+
 /// f32 is a NaN.
 #[inline(always)]
 pub(crate) fn is_nan_f32(a: u32) -> bool {
@@ -158,6 +163,28 @@ pub(crate) fn f32_to_f16(a: u32) -> u16 {
     let half = 1 << (shift - 1);
     let up = u32::from(rest > half || rest == half && kept & 1 == 1);
     sign | (kept + up) as u16
+}
+
+/// f64 bits of an f32, exact; a NaN comes out quiet with its payload.
+#[inline(always)]
+pub(crate) fn f32_to_f64(a: u32) -> u64 {
+    if is_nan_f32(a) {
+        let sign = u64::from(a & 0x8000_0000) << 32;
+        sign | 0x7ff8_0000_0000_0000 | u64::from(a & 0x007f_ffff) << 29
+    } else {
+        f64::from(f32::from_bits(a)).to_bits()
+    }
+}
+
+/// f32 bits of an f64, round to nearest even; a NaN comes out quiet with the upper bits of its payload.
+#[inline(always)]
+pub(crate) fn f64_to_f32(a: u64) -> u32 {
+    if is_nan_f64(a) {
+        let sign = (a >> 32) as u32 & 0x8000_0000;
+        sign | 0x7fc0_0000 | (a >> 29) as u32 & 0x003f_ffff
+    } else {
+        (f64::from_bits(a) as f32).to_bits()
+    }
 }
 
 /// A dword that other agents may write: single-copy atomic where it is aligned.

@@ -1,0 +1,383 @@
+//! The loops of floating-point operations, and how they round.
+//!
+//! Knows: the rounding fields of a micro-op's flags. Must not know: single operations.
+//!
+//! A body sees, beside its operands, `m`: the [`Modes`] of the instruction. Rounding to nearest even is the back end's
+//! own; another direction goes through the exact software of [`soft`], out of line.
+
+use crate::runtime::emulated::cu::microop::imm_flags;
+use crate::runtime::emulated::cu::simd::soft::{self, Format, Round};
+use crate::runtime::emulated::cu::simd::{MAX_LANES, Quads, Vector, Words};
+use crate::runtime::emulated::cu::wave::Cx;
+
+/// What a floating-point result depends on beside its operands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Modes {
+    /// MODE.IEEE: minimum and maximum answer a signalling NaN with that NaN, quiet.
+    pub(crate) ieee: bool,
+    /// Of two NaNs, minimum and maximum give the second (GFX9) instead of the first.
+    pub(crate) second_nan: bool,
+    /// FP_ROUND of f32.
+    pub(crate) round_f32: u32,
+    /// FP_ROUND of f64 and f16.
+    pub(crate) round_f64: u32,
+    /// MODE.FP16_OVFL.
+    pub(crate) fp16_overflow: bool,
+    /// f16 and f64 denormals are flushed.
+    pub(crate) flush_f16: bool,
+}
+
+impl Modes {
+    /// The modes of a micro-op.
+    #[inline(always)]
+    pub(crate) fn of(cx: &Cx<'_>, imm: i32) -> Self {
+        Self {
+            ieee: imm & imm_flags::IEEE != 0,
+            second_nan: cx.env.gfx_major == 9,
+            round_f32: (imm >> imm_flags::ROUND_F32) as u32 & 3,
+            round_f64: (imm >> imm_flags::ROUND_F64) as u32 & 3,
+            fp16_overflow: imm & imm_flags::FP16_OVFL != 0,
+            flush_f16: imm & imm_flags::FLUSH_F64 != 0,
+        }
+    }
+}
+
+/// `name(a) -> d`, 32 bits a lane, with modes.
+macro_rules! fop1 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.w($v, op.a, chunk);
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b) -> d`, 32 bits a lane, with modes.
+macro_rules! fop2 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b, c) -> d`, 32 bits a lane, with modes.
+macro_rules! fop3 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b, d) -> d`, 32 bits a lane, with modes: the destination is the third source.
+macro_rules! fop2_tied {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident, $d:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $d) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.d, chunk));
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a) -> d`, with modes.
+macro_rules! dop1 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.q($v, op.a, chunk);
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a, b) -> d`, with modes.
+macro_rules! dop2 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a, b, c) -> d`, with modes.
+macro_rules! dop3 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk), cx.q($v, op.c, chunk));
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(64-bit a) -> 32-bit d`, with modes.
+macro_rules! narrow_op {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.q($v, op.a, chunk);
+                let r = $body;
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(32-bit a) -> 64-bit d`.
+macro_rules! widen_op {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            for chunk in 0..cx.chunks($v) {
+                let $a = cx.w($v, op.a, chunk);
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// 64-bit `name(a, 32-bit b) -> d`, with modes.
+macro_rules! dwop2 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.q($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let r = $body;
+                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+// ---- directed rounding, out of line ------------------------------------------------------------------------------------
+
+/// `a * b + c` lane by lane in a format of at most 32 bits. With no `c` it is the product, with no `b` the sum.
+#[cold]
+#[inline(never)]
+fn soft_words(
+    format: Format,
+    round: u32,
+    a: &Words,
+    b: Option<&Words>,
+    c: Option<&Words>,
+) -> Words {
+    let round = Round::from_field(round);
+    let mut out = [0; MAX_LANES];
+    for (i, out) in out.iter_mut().enumerate() {
+        let at = |words: &Words| u64::from(words[i]);
+        *out = match (b.map(at), c.map(at)) {
+            (Some(b), Some(c)) => format.fma(at(a), b, c, round),
+            (Some(b), None) => format.mul(at(a), b, round),
+            (None, c) => format.add(at(a), c.unwrap_or_default(), round),
+        } as u32;
+    }
+    out
+}
+
+/// [`soft_words`] in f64.
+#[cold]
+#[inline(never)]
+fn soft_quads(round: u32, a: &Quads, b: Option<&Quads>, c: Option<&Quads>) -> Quads {
+    let round = Round::from_field(round);
+    let mut out = [0; MAX_LANES];
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = match (b.map(|b| b[i]), c.map(|c| c[i])) {
+            (Some(b), Some(c)) => soft::F64.fma(a[i], b, c, round),
+            (Some(b), None) => soft::F64.mul(a[i], b, round),
+            (None, c) => soft::F64.add(a[i], c.unwrap_or_default(), round),
+        };
+    }
+    out
+}
+
+/// f64 lanes to f32, f32 lanes to f16.
+#[cold]
+#[inline(never)]
+fn soft_narrow(a: &Quads, from: Format, to: Format, round: u32) -> Words {
+    let round = Round::from_field(round);
+    a.map(|a| from.convert(a, to, round) as u32)
+}
+
+/// `a + b` in f32.
+#[inline(always)]
+pub(crate) fn add_f32<V: Vector>(v: V, round: u32, a: V::W, b: V::W) -> V::W {
+    if round == 0 {
+        return v.fadd(a, b);
+    }
+    v.from_words(&soft_words(
+        soft::F32,
+        round,
+        &v.words(a),
+        None,
+        Some(&v.words(b)),
+    ))
+}
+
+/// `a - b` in f32.
+#[inline(always)]
+pub(crate) fn sub_f32<V: Vector>(v: V, round: u32, a: V::W, b: V::W) -> V::W {
+    if round == 0 {
+        return v.fsub(a, b);
+    }
+    // a NaN keeps its sign, as in `fsub`
+    let minus = v.select(v.funord(b, b), b, v.xor(b, v.splat(0x8000_0000)));
+    add_f32(v, round, a, minus)
+}
+
+/// `a * b` in f32.
+#[inline(always)]
+pub(crate) fn mul_f32<V: Vector>(v: V, round: u32, a: V::W, b: V::W) -> V::W {
+    if round == 0 {
+        return v.fmul(a, b);
+    }
+    v.from_words(&soft_words(
+        soft::F32,
+        round,
+        &v.words(a),
+        Some(&v.words(b)),
+        None,
+    ))
+}
+
+/// `a * b + c` in f32, rounded once.
+#[inline(always)]
+pub(crate) fn fma_f32<V: Vector>(v: V, round: u32, a: V::W, b: V::W, c: V::W) -> V::W {
+    if round == 0 {
+        return v.ffma(a, b, c);
+    }
+    let (a, b, c) = (v.words(a), v.words(b), v.words(c));
+    v.from_words(&soft_words(soft::F32, round, &a, Some(&b), Some(&c)))
+}
+
+/// `a + b` in f64.
+#[inline(always)]
+pub(crate) fn add_f64<V: Vector>(v: V, round: u32, a: V::Q, b: V::Q) -> V::Q {
+    if round == 0 {
+        return v.dadd(a, b);
+    }
+    v.from_quads(&soft_quads(round, &v.quads(a), None, Some(&v.quads(b))))
+}
+
+/// `a * b` in f64.
+#[inline(always)]
+pub(crate) fn mul_f64<V: Vector>(v: V, round: u32, a: V::Q, b: V::Q) -> V::Q {
+    if round == 0 {
+        return v.dmul(a, b);
+    }
+    v.from_quads(&soft_quads(round, &v.quads(a), Some(&v.quads(b)), None))
+}
+
+/// `a * b + c` in f64, rounded once.
+#[inline(always)]
+pub(crate) fn fma_f64<V: Vector>(v: V, round: u32, a: V::Q, b: V::Q, c: V::Q) -> V::Q {
+    if round == 0 {
+        return v.dfma(a, b, c);
+    }
+    let (a, b, c) = (v.quads(a), v.quads(b), v.quads(c));
+    v.from_quads(&soft_quads(round, &a, Some(&b), Some(&c)))
+}
+
+/// f32 from f64.
+#[inline(always)]
+pub(crate) fn narrow_f64<V: Vector>(v: V, round: u32, a: V::Q) -> V::W {
+    if round == 0 {
+        return v.cvt_f32_f64(a);
+    }
+    v.from_words(&soft_narrow(&v.quads(a), soft::F64, soft::F32, round))
+}
+
+/// f16 (zero-extended) from f32.
+#[inline(always)]
+pub(crate) fn narrow_f32<V: Vector>(v: V, round: u32, a: V::W) -> V::W {
+    if round == 0 {
+        return v.cvt_f16_f32(a);
+    }
+    let wide = v.words(a).map(u64::from);
+    v.from_words(&soft_narrow(&wide, soft::F32, soft::F16, round))
+}
+
+/// Applies `f` to f16 lanes in the low halves that are `a * b + c`, without `b` or `c` as in [`soft_words`].
+#[cold]
+#[inline(never)]
+pub(crate) fn soft_f16(round: u32, a: &Words, b: Option<&Words>, c: Option<&Words>) -> Words {
+    let low = |words: &Words| words.map(|word| word & 0xffff);
+    soft_words(
+        soft::F16,
+        round,
+        &low(a),
+        b.map(low).as_ref(),
+        c.map(low).as_ref(),
+    )
+}
