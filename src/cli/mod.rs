@@ -1,11 +1,216 @@
 //! The command line: one file a subcommand.
 //!
 //! Knows: arguments, reports, exit codes. Must not know: anything below `runtime`'s public API.
+//!
+//! A command reads its options, works, and returns an [`output::Outcome`]; only `output` writes to stdout, and only
+//! [`main`] turns the outcome into an exit code.
+pub mod device;
+mod explain;
+pub mod failure;
+mod info;
+mod interrupt;
+pub mod output;
+pub mod stats;
 pub mod units;
 pub mod values;
-use std::process::ExitCode;
 
-/// Parses the process's arguments, runs the subcommand and gives its exit code (CLI contract: 0 to 7).
+use clap::{Args, Parser, Subcommand};
+use device::DeviceSelector;
+use failure::{Exit, Failure};
+use output::{Format, Outcome, Talk};
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Run any amdgcn kernel anywhere: load, inspect, launch and measure AMD GPU code objects on a real GPU or on the
+/// embedded one.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rocr",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct CommandLine {
+    #[command(flatten)]
+    global: GlobalOptions,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+struct GlobalOptions {
+    /// How results are written to stdout.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
+    format: Format,
+    /// Short for --format json.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Device: kfd[:N] a real GPU; emu[:MODEL[*N]] the embedded one, MODEL a target or product (gfx942, mi300x).
+    #[arg(long, global = true, value_name = "SEL", env = "ROCR_DEVICE")]
+    device: Option<String>,
+    /// Worker threads of the embedded GPU [default: one a core].
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Longest time of a launch, such as 500ms or 10s; 0 for none [default: 60s].
+    #[arg(long, global = true, value_name = "TIME", value_parser = units::parse_duration)]
+    timeout: Option<Duration>,
+    /// No warnings, hints or progress.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    /// More talk on stderr.
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show agents, targets, models, and what HSA statuses mean.
+    Info(info::InfoArgs),
+}
+
+/// What every command needs of the global options.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Where warnings go.
+    pub talk: Talk,
+    /// How results are written.
+    pub format: Format,
+    /// The device asked for, if any.
+    pub device: Option<DeviceSelector>,
+    /// Workers of the embedded GPU, if said.
+    pub threads: Option<NonZeroUsize>,
+    /// `--timeout` as given; zero means none.
+    pub timeout: Option<Duration>,
+}
+
+impl Context {
+    fn new(global: &GlobalOptions) -> Result<Context, Failure> {
+        // An empty value counts as unset, as for ROCr's variables.
+        let device = global.device.as_deref().filter(|text| !text.is_empty());
+        Ok(Context {
+            talk: Talk {
+                quiet: global.quiet,
+                verbose: global.verbose,
+            },
+            format: if global.json {
+                Format::Json
+            } else {
+                global.format
+            },
+            device: device.map(DeviceSelector::parse).transpose()?,
+            threads: global.threads,
+            timeout: global.timeout,
+        })
+    }
+}
+
+/// Parses the process's arguments, runs the subcommand and gives its exit code.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let exit = match CommandLine::try_parse_from(&args) {
+        Ok(line) => run(&line),
+        Err(error) => misused(&error, &args),
+    };
+    exit.into()
+}
+
+fn run(line: &CommandLine) -> Exit {
+    let global = &line.global;
+    let talk = Talk {
+        quiet: global.quiet,
+        verbose: global.verbose,
+    };
+    let format = if global.json {
+        Format::Json
+    } else {
+        global.format
+    };
+    let outcome = Context::new(global)
+        .map_err(anyhow::Error::from)
+        .and_then(|context| match &line.command {
+            Command::Info(args) => info::run(args, &context),
+        });
+    let outcome = outcome.unwrap_or_else(|error| Outcome::from(failure::classify(error)));
+    output::emit(&outcome, format, &talk)
+}
+
+/// Help and version are results; anything else that clap says is a wrong command line.
+fn misused(error: &clap::Error, args: &[OsString]) -> Exit {
+    use clap::error::ErrorKind;
+    let help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    );
+    if !help && wants_json(args) {
+        let text = error.render().to_string();
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let message = lines.next().unwrap_or_default();
+        let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(message))
+            .hint(lines.collect::<Vec<_>>().join("; "));
+        return output::emit(&failure.into(), Format::Json, &Talk::default());
+    }
+    // A closed pipe is no error, and a closed stderr not worth one.
+    error.print().ok();
+    if help { Exit::Good } else { Exit::Usage }
+}
+
+/// Whether JSON was asked for, as far as arguments that do not parse can say.
+fn wants_json(args: &[OsString]) -> bool {
+    let words: Vec<&str> = args
+        .iter()
+        .map(|arg| arg.to_str().unwrap_or_default())
+        .take_while(|arg| *arg != "--")
+        .collect();
+    let short = words.contains(&"--json") || words.contains(&"--format=json");
+    short || words.windows(2).any(|pair| pair == ["--format", "json"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_may_stand_anywhere() {
+        for words in [
+            ["rocr", "--json", "info", "--explain", "43"],
+            ["rocr", "info", "--json", "--explain", "43"],
+            ["rocr", "info", "--explain", "43", "--json"],
+        ] {
+            assert!(
+                CommandLine::try_parse_from(words).unwrap().global.json,
+                "{words:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn json_is_recognised_where_the_rest_does_not_parse() {
+        let wants =
+            |words: &[&str]| wants_json(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(
+            wants(&["rocr", "--json"])
+                && wants(&["rocr", "--format", "json", "x"])
+                && wants(&["rocr", "--format=json"])
+        );
+        assert!(
+            !wants(&["rocr", "--format", "csv"]) && !wants(&["rocr", "launch", "--", "--json"])
+        );
+    }
 }
