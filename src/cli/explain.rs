@@ -9,11 +9,11 @@ use std::io::{self, Write};
 
 /// The statuses that a word may mean.
 #[derive(Debug)]
-pub struct Explanations(Vec<&'static StatusInfo>);
+pub(super) struct Explanations(Vec<&'static StatusInfo>);
 
 impl Explanations {
     /// Finds a status by name, by `0x` number, or by bare digits read as hexadecimal and as decimal.
-    pub fn find(text: &str) -> Result<Explanations, Failure> {
+    pub(super) fn find(text: &str) -> Result<Explanations, Failure> {
         let mut found: Vec<&'static StatusInfo> = Vec::new();
         let mut add = |status: Option<HsaStatus>| {
             if let Some(info) = status.and_then(HsaStatus::info)

@@ -9,14 +9,14 @@ use clap::Args;
 
 /// Options of `rocr info`.
 #[derive(Debug, Args)]
-pub struct InfoArgs {
+pub(super) struct InfoArgs {
     /// Explain an HSA status by name, 0x number or bare digits.
     #[arg(long, value_name = "CODE")]
     explain: Option<String>,
 }
 
 /// Runs the command.
-pub fn run(args: &InfoArgs, _context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &InfoArgs, _context: &Context) -> anyhow::Result<Outcome> {
     if let Some(text) = &args.explain {
         return Ok(Outcome::done(Explanations::find(text)?, Exit::Good));
     }

@@ -4,13 +4,20 @@
 //!
 //! A command reads its options, works, and returns an [`output::Outcome`]; only `output` writes to stdout, and only
 //! [`main`] turns the outcome into an exit code.
+mod base64;
 pub mod device;
 mod explain;
 pub mod failure;
 mod info;
+mod input;
 mod interrupt;
+mod kernarg_map;
+mod kernels;
+mod load;
 pub mod output;
+mod parameters;
 pub mod stats;
+mod target;
 pub mod units;
 pub mod values;
 
@@ -77,6 +84,8 @@ struct GlobalOptions {
 enum Command {
     /// Show agents, targets, models, and what HSA statuses mean.
     Info(info::InfoArgs),
+    /// Open a file: entries, kernels, arguments, resources, and whether it would run.
+    Load(load::LoadArgs),
 }
 
 /// What every command needs of the global options.
@@ -140,6 +149,7 @@ fn run(line: &CommandLine) -> Exit {
         .map_err(anyhow::Error::from)
         .and_then(|context| match &line.command {
             Command::Info(args) => info::run(args, &context),
+            Command::Load(args) => load::run(args, &context),
         });
     let outcome = outcome.unwrap_or_else(|error| Outcome::from(failure::classify(error)));
     output::emit(&outcome, format, &talk)

@@ -89,7 +89,7 @@ pub struct ExpectSpec {
 }
 
 /// Splits `NAME=` off; NAME is `[A-Za-z_0-9.]+`, so `f32[4]:fill:1` or `{i32:1}` have none.
-pub fn split_name(text: &str) -> (Option<&str>, &str) {
+pub(super) fn split_name(text: &str) -> (Option<&str>, &str) {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     match text.split_once('=') {
         Some((name, rest)) if !name.is_empty() && name.chars().all(is_name) => (Some(name), rest),

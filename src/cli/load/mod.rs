@@ -1,0 +1,481 @@
+//! `rocr load`: opens a file, says what is in it, and whether and why it would run.
+//!
+//! Knows: the options, entries, verdicts. Must not know: how code objects are parsed or placed.
+mod describe;
+mod occupancy;
+mod render;
+
+use super::base64;
+use super::failure::{Exit, Failure};
+use super::input::{self, Input};
+use super::kernels::{self, KernelName};
+use super::output::{Outcome, Report, Table};
+use super::target;
+use super::{Context, DeviceSelector};
+use crate::loader::{CodeObject, Entry, HsaStatus, TargetId, Version};
+use clap::Args;
+use describe::{DescriptorView, FieldView, KernelView, RelocationView, SegmentView, SymbolView};
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Options of `rocr load`.
+#[derive(Debug, Args)]
+pub(super) struct LoadArgs {
+    /// Code object; - for stdin.
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// Only describe what the file holds; no device is needed.
+    #[arg(long)]
+    inspect: bool,
+    /// List the entries only.
+    #[arg(long)]
+    list: bool,
+    /// Show the metadata.
+    #[arg(long)]
+    metadata: bool,
+    /// Show every field of the kernel descriptors.
+    #[arg(long)]
+    descriptors: bool,
+    /// Show the symbols.
+    #[arg(long)]
+    symbols: bool,
+    /// Show the relocations.
+    #[arg(long)]
+    relocations: bool,
+    /// Show the segments.
+    #[arg(long)]
+    segments: bool,
+    /// Show every byte of the kernarg segment by name.
+    #[arg(long, value_name = "KERNEL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    kernarg: Option<String>,
+    /// Take entry N.
+    #[arg(long, value_name = "N")]
+    entry: Option<usize>,
+    /// Keep the entries for this target.
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// Write every entry to a file in DIR, named after its target.
+    #[arg(long, value_name = "DIR")]
+    extract: Option<PathBuf>,
+}
+
+impl LoadArgs {
+    /// Whether an option narrows the text to some parts.
+    fn narrowed(&self) -> bool {
+        self.list
+            || self.metadata
+            || self.descriptors
+            || self.symbols
+            || self.relocations
+            || self.segments
+            || self.kernarg.is_some()
+    }
+}
+
+/// One entry of the file with its verdict.
+#[derive(Clone, Debug)]
+struct EntryView {
+    index: usize,
+    target: String,
+    version: Version,
+    offset_bytes: u64,
+    size_bytes: u64,
+    /// `None` where no device was asked.
+    compatible: Option<bool>,
+    reason: Option<String>,
+    kernels: Vec<KernelView>,
+}
+
+/// The chosen entry in detail.
+#[derive(Clone, Debug)]
+struct Selected {
+    index: usize,
+    reason: String,
+    kernels: Vec<KernelView>,
+    segments: Vec<SegmentView>,
+    relocations: Vec<RelocationView>,
+    symbols: Vec<SymbolView>,
+    descriptors: Vec<DescriptorView>,
+    kernarg: Vec<(String, Vec<FieldView>)>,
+    metadata: Option<Vec<u8>>,
+    metadata_yaml: Option<String>,
+    printf: Vec<String>,
+    warnings: Vec<String>,
+    e_flags: u32,
+    abi_version: u8,
+}
+
+/// The result of `rocr load`.
+#[derive(Debug)]
+struct LoadReport {
+    file: String,
+    size_bytes: u64,
+    container: String,
+    device: Option<String>,
+    entries: Vec<EntryView>,
+    selected: Option<Selected>,
+    extracted: Vec<String>,
+    parts: Parts,
+}
+
+/// What the text shows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    kernels: bool,
+    metadata: bool,
+    descriptors: bool,
+    symbols: bool,
+    relocations: bool,
+    segments: bool,
+    kernarg: bool,
+}
+
+impl Parts {
+    fn new(args: &LoadArgs) -> Parts {
+        let all = !args.narrowed();
+        Parts {
+            kernels: all,
+            metadata: args.metadata,
+            descriptors: args.descriptors,
+            symbols: args.symbols,
+            relocations: args.relocations || all,
+            segments: args.segments || all,
+            kernarg: args.kernarg.is_some(),
+        }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome> {
+    let input = input::read(&args.file)?;
+    let candidates = candidates(&input, args)?;
+    let device = if args.inspect {
+        None
+    } else {
+        device_target(&input, &candidates, context)?
+    };
+    let mut entries: Vec<EntryView> = input
+        .opened
+        .entries
+        .iter()
+        .map(|entry| entry_view(entry, device.as_ref()))
+        .collect();
+    let extracted = match &args.extract {
+        Some(directory) => extract(&input, directory)?,
+        None => Vec::new(),
+    };
+    let chosen = target::choose(&candidates, device.as_ref());
+    let mut failure = None;
+    let selected = match &chosen {
+        Some((entry, reason)) => {
+            for warning in &entry.object.warnings {
+                context.talk.warn(&format!("{}: {warning}", input.name));
+            }
+            if !args.inspect
+                && let Err(error) = target::runnable(&input.name, &entry.object)
+            {
+                failure = Some(error);
+            }
+            Some(select(entry, reason, args)?)
+        }
+        None => {
+            failure = Some(nothing_fits(&input, &candidates, device.as_ref()));
+            None
+        }
+    };
+    if args.list {
+        entries.iter_mut().for_each(|entry| entry.kernels.clear());
+    }
+    let report = LoadReport {
+        file: input.name.clone(),
+        size_bytes: input.size_bytes,
+        container: input
+            .opened
+            .container
+            .map_or_else(|| "code object".to_owned(), |kind| kind.to_string()),
+        device: device.map(|device| device.to_string()),
+        entries,
+        selected: if args.list { None } else { selected },
+        extracted,
+        parts: Parts::new(args),
+    };
+    Ok(match failure {
+        Some(failure) => Outcome::failed(report, failure),
+        None => Outcome::done(report, Exit::Good),
+    })
+}
+
+/// The entries that `--entry` and `--target` leave.
+fn candidates<'a>(input: &'a Input, args: &LoadArgs) -> Result<Vec<&'a Entry>, Failure> {
+    target::filter(
+        &input.name,
+        &input.opened.entries,
+        args.entry,
+        args.target.as_deref(),
+    )
+}
+
+/// The target to judge the entries by: the device's, else the first candidate's own.
+fn device_target(
+    input: &Input,
+    candidates: &[&Entry],
+    context: &Context,
+) -> Result<Option<TargetId>, Failure> {
+    match &context.device {
+        Some(DeviceSelector::Emulated {
+            model: Some(model), ..
+        }) => target::parse(model).map(Some),
+        Some(DeviceSelector::Kfd(_)) => Err(target::no_kfd()),
+        Some(DeviceSelector::Emulated { model: None, .. }) | None => {
+            if input.opened.entries.len() > 1
+                && let Some(first) = candidates.first()
+            {
+                context.talk.note(&format!(
+                    "no device named: entry {} ({}) is taken",
+                    first.index, first.object.target_id
+                ));
+            }
+            Ok(candidates
+                .first()
+                .map(|entry| entry.object.target_id.concrete()))
+        }
+    }
+}
+
+fn nothing_fits(input: &Input, candidates: &[&Entry], device: Option<&TargetId>) -> Failure {
+    let Some(device) = device else {
+        return Failure::new(
+            Exit::File,
+            "no_entry",
+            format!("{}: it holds no code object", input.name),
+        );
+    };
+    let verdicts: Vec<String> = candidates
+        .iter()
+        .filter_map(|entry| Some((entry, entry.object.compatibility(device).err()?)))
+        .map(|(entry, mismatch)| match candidates.len() {
+            1 => mismatch.to_string(),
+            _ => format!(
+                "entry {} ({}): {mismatch}",
+                entry.index, entry.object.target_id
+            ),
+        })
+        .collect();
+    Failure::new(
+        Exit::File,
+        "incompatible",
+        format!("{}: {}", input.name, verdicts.join("; ")),
+    )
+    .status(HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS)
+    .hint("leave --device out to use an embedded GPU of the file's own target")
+}
+
+fn entry_view(entry: &Entry, device: Option<&TargetId>) -> EntryView {
+    let object = &entry.object;
+    let verdict = device.map(|device| object.compatibility(device));
+    EntryView {
+        index: entry.index,
+        target: object.target_id.to_string(),
+        version: object.version,
+        offset_bytes: entry.offset,
+        size_bytes: entry.size,
+        compatible: verdict.as_ref().map(Result::is_ok),
+        reason: verdict.map(|verdict| {
+            verdict.map_or_else(|mismatch| mismatch.to_string(), |kind| kind.to_string())
+        }),
+        kernels: object
+            .kernels
+            .iter()
+            .map(|kernel| KernelView::new(object, kernel))
+            .collect(),
+    }
+}
+
+fn select(entry: &Entry, reason: &str, args: &LoadArgs) -> Result<Selected, Failure> {
+    let object = &entry.object;
+    let kernarg = match args.kernarg.as_deref() {
+        None => Vec::new(),
+        Some("") => object.kernels.iter().collect(),
+        Some(name) => vec![&object.kernels[kernels::select(&kernel_names(object), Some(name))?]],
+    };
+    Ok(Selected {
+        index: entry.index,
+        reason: reason.to_owned(),
+        kernels: object
+            .kernels
+            .iter()
+            .map(|kernel| KernelView::new(object, kernel))
+            .collect(),
+        segments: describe::segments(object, None),
+        relocations: describe::relocations(object),
+        symbols: describe::symbols(object),
+        descriptors: if args.descriptors {
+            object
+                .kernels
+                .iter()
+                .map(|kernel| describe::descriptor(object, kernel))
+                .collect()
+        } else {
+            Vec::new()
+        },
+        kernarg: kernarg
+            .into_iter()
+            .map(|kernel| (kernel.name.clone(), describe::kernarg(object, kernel)))
+            .collect(),
+        metadata: object.metadata_bytes().map(<[u8]>::to_vec),
+        metadata_yaml: object.v2.as_ref().and_then(|v2| v2.metadata_yaml.clone()),
+        printf: object
+            .printf_formats()
+            .iter()
+            .map(|format| format.format.clone())
+            .collect(),
+        warnings: object.warnings.iter().map(ToString::to_string).collect(),
+        e_flags: object.e_flags,
+        abi_version: object.abi_version,
+    })
+}
+
+/// The names of an object's kernels, for selection.
+pub(super) fn kernel_names(object: &CodeObject) -> Vec<KernelName> {
+    object
+        .kernels
+        .iter()
+        .map(|kernel| KernelName::new(&kernel.name, &kernel.symbol))
+        .collect()
+}
+
+/// Writes every entry to a file of its own; the names are those of the targets, numbered where they repeat.
+fn extract(input: &Input, directory: &Path) -> Result<Vec<String>, Failure> {
+    std::fs::create_dir_all(directory).map_err(|error| Failure::io("create", directory, &error))?;
+    let mut names: Vec<String> = Vec::new();
+    for entry in &input.opened.entries {
+        // Colons and signs of features are legal in names, but shells and other systems trip over colons.
+        let stem = entry.object.target_id.to_string().replace(':', "_");
+        let mut name = format!("{stem}.hsaco");
+        if names.contains(&name) {
+            name = format!("{stem}.{}.hsaco", entry.index);
+        }
+        let path = directory.join(&name);
+        std::fs::write(&path, &entry.object.bytes()[..])
+            .map_err(|error| Failure::io("write", &path, &error))?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+impl Report for LoadReport {
+    fn json(&self) -> Map<String, Value> {
+        let entry = |entry: &EntryView| {
+            json!({
+                "index": entry.index,
+                "kind": "code_object",
+                "target": entry.target,
+                "code_object_version": entry.version.number(),
+                "offset_bytes": entry.offset_bytes,
+                "size_bytes": entry.size_bytes,
+                "compatible": entry.compatible,
+                "reason": entry.reason,
+                "kernels": entry.kernels,
+            })
+        };
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("file", json!(self.file));
+        put("size_bytes", json!(self.size_bytes));
+        put("container", json!(self.container));
+        put("device", json!(self.device));
+        put("entries", self.entries.iter().map(entry).collect());
+        put(
+            "selected",
+            json!(self.selected.as_ref().map(|selected| selected.index)),
+        );
+        if !self.extracted.is_empty() {
+            put("extracted", json!(self.extracted));
+        }
+        let Some(selected) = &self.selected else {
+            return object;
+        };
+        put("selected_reason", json!(selected.reason));
+        put("e_flags", json!(selected.e_flags));
+        put("abi_version", json!(selected.abi_version));
+        put("kernels", json!(selected.kernels));
+        put("segments", json!(selected.segments));
+        put("relocations", json!(selected.relocations));
+        put("symbols", json!(selected.symbols));
+        put("printf_formats", json!(selected.printf));
+        put("warnings", json!(selected.warnings));
+        put(
+            "metadata_base64",
+            json!(selected.metadata.as_deref().map(base64::encode)),
+        );
+        if self.parts.metadata {
+            put("metadata", render::metadata(selected.metadata.as_deref()));
+            put("metadata_yaml", json!(selected.metadata_yaml));
+        }
+        if self.parts.descriptors {
+            let one = |view: &DescriptorView| {
+                let fields: Map<String, Value> = view
+                    .fields
+                    .iter()
+                    .map(|(name, value)| (name.clone(), json!(value)))
+                    .collect();
+                json!({ "kernel": view.kernel, "fields": fields })
+            };
+            put(
+                "descriptors",
+                selected.descriptors.iter().map(one).collect(),
+            );
+        }
+        if self.parts.kernarg {
+            let one = |(kernel, fields): &(String, Vec<FieldView>)| json!({ "kernel": kernel, "fields": fields });
+            put("kernarg", selected.kernarg.iter().map(one).collect());
+        }
+        object
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        render::human(self, out)
+    }
+
+    fn csv(&self) -> Table {
+        let mut table = Table::new([
+            "entry",
+            "target",
+            "kernel",
+            "vgpr_count",
+            "agpr_count",
+            "sgpr_count",
+            "lds_size_bytes",
+            "scratch_size_bytes",
+            "wave_size",
+            "max_flat_workgroup_size",
+            "kernarg_segment_size_bytes",
+            "occupancy_waves",
+            "occupancy_limit",
+        ]);
+        for entry in &self.entries {
+            for kernel in &entry.kernels {
+                table.row([
+                    entry.index.to_string(),
+                    entry.target.clone(),
+                    kernel.name.clone(),
+                    kernel.vgpr_count.to_string(),
+                    kernel.agpr_count.to_string(),
+                    kernel.sgpr_count.to_string(),
+                    kernel.lds_size_bytes.to_string(),
+                    kernel.scratch_size_bytes.to_string(),
+                    kernel.wave_size.to_string(),
+                    kernel.max_flat_workgroup_size.to_string(),
+                    kernel.kernarg_segment_size_bytes.to_string(),
+                    kernel
+                        .occupancy_waves
+                        .map(|waves| waves.to_string())
+                        .unwrap_or_default(),
+                    kernel.occupancy_limit.unwrap_or_default().to_owned(),
+                ]);
+            }
+        }
+        table
+    }
+}
