@@ -1,6 +1,6 @@
-//! `rocr info`: agents, targets, models, statuses.
+//! `rocr info`: what HSA statuses mean.
 //!
-//! Knows: what agents report. Must not know: how a driver finds that out.
+//! Knows: what is asked. Must not know: how a driver finds things out.
 use super::Context;
 use super::explain::Explanations;
 use super::failure::Exit;
@@ -11,14 +11,11 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(super) struct InfoArgs {
     /// Explain an HSA status by name, 0x number or bare digits.
-    #[arg(long, value_name = "CODE")]
-    explain: Option<String>,
+    #[arg(long, value_name = "CODE", required = true)]
+    explain: String,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &InfoArgs, _context: &Context) -> anyhow::Result<Outcome> {
-    if let Some(text) = &args.explain {
-        return Ok(Outcome::done(Explanations::find(text)?, Exit::Good));
-    }
-    Ok(Outcome::done(Explanations::find("0")?, Exit::Good))
+    Ok(Outcome::done(Explanations::find(&args.explain)?, Exit::Good))
 }

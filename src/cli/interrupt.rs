@@ -8,7 +8,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: OnceLock<()> = OnceLock::new();
 
 /// Starts to watch for Ctrl-C. Without it, Ctrl-C ends the process as usual.
-pub(super) fn watch() {
+pub fn watch() {
     INSTALLED.get_or_init(|| {
         let handler = || {
             if INTERRUPTED.swap(true, Ordering::SeqCst) {
@@ -26,6 +26,6 @@ pub(super) fn watch() {
 }
 
 /// Whether Ctrl-C was pressed.
-pub(super) fn requested() -> bool {
+pub fn requested() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

@@ -6,7 +6,7 @@ use crate::loader::{self, ArgMetadata, BaseEncoding, Kernel, TypeInfo, TypeKind,
 
 /// Where an argument's name was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NameSource {
+pub enum NameSource {
     /// `.name` of the metadata.
     Metadata,
     /// The parameter's name in DWARF.
@@ -15,7 +15,7 @@ pub(super) enum NameSource {
 
 impl NameSource {
     /// The word for reports.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             NameSource::Metadata => "metadata",
             NameSource::Dwarf => "dwarf",
@@ -24,11 +24,11 @@ impl NameSource {
 }
 
 /// The DWARF parameter of an explicit argument. Both count the same things only when their numbers agree.
-fn dwarf_parameter<'a>(
+fn dwarf_parameter(
     explicit: usize,
-    parameters: &'a [loader::Parameter],
+    parameters: &[loader::Parameter],
     index: usize,
-) -> Option<&'a loader::Parameter> {
+) -> Option<&loader::Parameter> {
     if parameters.len() == explicit {
         parameters.get(index)
     } else {
@@ -37,7 +37,7 @@ fn dwarf_parameter<'a>(
 }
 
 /// The names of a kernel's explicit arguments, in order, with their sources.
-pub(super) fn names(
+pub fn names(
     kernel: &Kernel,
     parameters: &[loader::Parameter],
 ) -> Vec<Option<(String, NameSource)>> {
@@ -58,7 +58,7 @@ pub(super) fn names(
 }
 
 /// The explicit arguments of a kernel; none without metadata.
-pub(super) fn explicit(kernel: &Kernel, parameters: &[loader::Parameter]) -> Vec<Parameter> {
+pub fn explicit(kernel: &Kernel, parameters: &[loader::Parameter]) -> Vec<Parameter> {
     let Some(metadata) = &kernel.metadata else {
         return Vec::new();
     };
@@ -145,7 +145,7 @@ fn element(ty: &TypeInfo) -> Option<ScalarType> {
 }
 
 /// The scalar type of a DWARF type.
-pub(super) fn of_type_info(ty: &TypeInfo) -> Option<ScalarType> {
+pub fn of_type_info(ty: &TypeInfo) -> Option<ScalarType> {
     let size = ty.size?;
     match ty.kind {
         TypeKind::Base(BaseEncoding::Float) if ty.name.contains("bf") => Some(ScalarType::Bf16),
@@ -162,7 +162,7 @@ pub(super) fn of_type_info(ty: &TypeInfo) -> Option<ScalarType> {
 }
 
 /// The scalar type and the number of elements of a variable: an array's or vector's, else one.
-pub(super) fn of_variable(ty: &TypeInfo) -> Option<(ScalarType, u64)> {
+pub fn of_variable(ty: &TypeInfo) -> Option<(ScalarType, u64)> {
     let scalar = element(ty)?;
     let size = ty.size?;
     Some((scalar, size / scalar.size_bytes() as u64))

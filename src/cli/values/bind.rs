@@ -565,7 +565,7 @@ mod tests {
             ["f32:2.0", "i16:-1"]
         );
         assert!(matches!(
-            bind(&[short.clone()], &["40000"]),
+            bind(std::slice::from_ref(&short), &["40000"]),
             Err(ValueError::OutOfRange { .. })
         ));
         assert!(matches!(
@@ -574,7 +574,7 @@ mod tests {
         ));
         // a type on the command line wins, but the size must be the argument's
         assert_eq!(
-            scalars(&bind(&[float.clone()], &["u32:7"]).unwrap()),
+            scalars(&bind(std::slice::from_ref(&float), &["u32:7"]).unwrap()),
             ["u32:7"]
         );
         assert!(matches!(
