@@ -3,6 +3,7 @@
 //! Knows: how header, segments, symbols, notes, metadata and descriptors fit together. Must not know: where it will be
 //! loaded, containers it came from.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -271,8 +272,28 @@ impl CodeObject {
         } else {
             self.warnings.push(LoadWarning::NoMetadata);
         }
+        // defined symbols by name, dynamic ones first
+        let mut by_name: HashMap<String, u64> = HashMap::new();
+        let mut unlisted: Vec<(String, u64)> = Vec::new();
+        let wanted: HashSet<&str> = listed.iter().map(|kernel| kernel.symbol.as_str()).collect();
+        for symbol in self
+            .dynamic_symbols
+            .iter()
+            .chain(&self.static_symbols)
+            .filter(|symbol| symbol.is_defined())
+        {
+            let descriptor = symbol.name.ends_with(".kd")
+                && matches!(symbol.kind, SymbolType::OBJECT | SymbolType::NOTYPE);
+            let is_wanted = wanted.contains(symbol.name.as_str());
+            if (descriptor || is_wanted) && !by_name.contains_key(&symbol.name) {
+                by_name.insert(symbol.name.clone(), symbol.value);
+                if !is_wanted {
+                    unlisted.push((symbol.name.clone(), symbol.value));
+                }
+            }
+        }
         for metadata in listed {
-            let Some(vaddr) = self.descriptor_symbol(&metadata.symbol) else {
+            let Some(vaddr) = by_name.get(&metadata.symbol).copied() else {
                 return Err(LoadError::NoDescriptor {
                     kernel: metadata.name,
                     symbol: metadata.symbol,
@@ -280,20 +301,6 @@ impl CodeObject {
             };
             let (name, symbol) = (metadata.name.clone(), metadata.symbol.clone());
             self.add_kernel(name, symbol, vaddr, Some(metadata))?;
-        }
-        let mut unlisted: Vec<(String, u64)> = Vec::new();
-        for symbol in self.dynamic_symbols.iter().chain(&self.static_symbols) {
-            if symbol.is_defined()
-                && symbol.name.ends_with(".kd")
-                && matches!(symbol.kind, SymbolType::OBJECT | SymbolType::NOTYPE)
-                && !self
-                    .kernels
-                    .iter()
-                    .any(|kernel| kernel.symbol == symbol.name)
-                && !unlisted.iter().any(|(name, _)| *name == symbol.name)
-            {
-                unlisted.push((symbol.name.clone(), symbol.value));
-            }
         }
         for (symbol, vaddr) in unlisted {
             let name = symbol.strip_suffix(".kd").unwrap_or(&symbol).to_owned();
@@ -304,13 +311,6 @@ impl CodeObject {
             self.add_kernel(name, symbol, vaddr, None)?;
         }
         Ok(())
-    }
-
-    /// Address of a defined symbol; dynamic symbols come first.
-    fn descriptor_symbol(&self, name: &str) -> Option<u64> {
-        self.symbol(name)
-            .filter(|symbol| symbol.is_defined())
-            .map(|symbol| symbol.value)
     }
 
     fn add_kernel(
