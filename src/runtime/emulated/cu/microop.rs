@@ -105,6 +105,9 @@ pub(crate) mod imm_flags {
     pub(crate) const CLAMP: i32 = 1 << 16;
     /// Lowest of the three neg bits of VOP3P integer operations ("signed", for the iu forms).
     pub(crate) const NEG: i32 = 17;
+    /// Lowest of the two `op_sel` bits of `v_permlane*` (fetch inactive lanes, bound control) and of `v_swap_b16` (the high
+    /// half of the source, of the destination).
+    pub(crate) const OP_SEL: i32 = 17;
     /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.
     pub(crate) const MATRIX: i32 = 20;
 }

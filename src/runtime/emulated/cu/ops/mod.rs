@@ -79,6 +79,42 @@ macro_rules! vop2_tied {
     )*};
 }
 
+/// `name(a, b) -> d`, 32 bits a lane, with another body where the instruction's clamp bit is set.
+macro_rules! vop2_clamp {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident| $body:expr, $clamped:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let clamp = op.imm & imm_flags::CLAMP != 0;
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let r = if clamp { $clamped } else { $body };
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+/// `name(a, b, c) -> d`, 32 bits a lane, with another body where the instruction's clamp bit is set.
+macro_rules! vop3_clamp {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident, $c:ident| $body:expr, $clamped:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let clamp = op.imm & imm_flags::CLAMP != 0;
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
+                let r = if clamp { $clamped } else { $body };
+                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
 /// 64-bit `name(a) -> d`.
 macro_rules! qop1 {
     ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident| $body:expr;)*) => {$(
@@ -218,18 +254,34 @@ macro_rules! sop2_64 {
 #[macro_use]
 pub(crate) mod float_shapes;
 pub(crate) mod compare_float;
+pub(crate) mod compare_int;
 pub(crate) mod control;
+pub(crate) mod cross_lane;
 pub(crate) mod float32;
 pub(crate) mod float64;
 pub(crate) mod modifiers;
+pub(crate) mod salu;
+pub(crate) mod salu_bits;
+pub(crate) mod salu_exec;
 pub(crate) mod valu_int;
+pub(crate) mod valu_int16;
+pub(crate) mod valu_int64;
+pub(crate) mod valu_int_bytes;
 
 pub(crate) use compare_float::*;
+pub(crate) use compare_int::*;
 pub(crate) use control::*;
+pub(crate) use cross_lane::*;
 pub(crate) use float32::*;
 pub(crate) use float64::*;
 pub(crate) use modifiers::*;
+pub(crate) use salu::*;
+pub(crate) use salu_bits::*;
+pub(crate) use salu_exec::*;
 pub(crate) use valu_int::*;
+pub(crate) use valu_int_bytes::*;
+pub(crate) use valu_int16::*;
+pub(crate) use valu_int64::*;
 
 /// Instructions that have no effect where instructions complete in order leave no micro-op; this keeps their place.
 #[inline(always)]

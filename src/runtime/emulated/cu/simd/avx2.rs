@@ -108,6 +108,24 @@ fn narrow_mask(lo: __m256i, hi: __m256i) -> __m256i {
     pick::<0>(Quad(lo, hi))
 }
 
+/// Sum of the four unsigned bytes of each dword.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn sum_bytes(a: __m256i) -> __m256i {
+    let pairs = cpu!(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)));
+    cpu!(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+}
+/// Shift counts of the low and the high half, modulo 16.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn half_counts(count: __m256i) -> (__m256i, __m256i) {
+    let fifteen = cpu!(_mm256_set1_epi32(15));
+    (
+        cpu!(_mm256_and_si256(count, fifteen)),
+        cpu!(_mm256_and_si256(_mm256_srli_epi32::<16>(count), fifteen)),
+    )
+}
+
 #[cfg(target_arch = "x86_64")]
 impl Vector for Avx2 {
     const LANES: usize = 8;
@@ -156,6 +174,14 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn mask_and(self, a: __m256i, b: __m256i) -> __m256i {
         self.and(a, b)
+    }
+    #[inline(always)]
+    fn mask_or(self, a: __m256i, b: __m256i) -> __m256i {
+        self.or(a, b)
+    }
+    #[inline(always)]
+    fn mask_not(self, m: __m256i) -> __m256i {
+        self.not(m)
     }
     #[inline(always)]
     unsafe fn load(self, p: *const u32) -> __m256i {
@@ -323,6 +349,169 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
+    fn mul_hi_u(self, a: __m256i, b: __m256i) -> __m256i {
+        let even = cpu!(_mm256_mul_epu32(a, b));
+        let odd = cpu!(_mm256_mul_epu32(
+            _mm256_srli_epi64::<32>(a),
+            _mm256_srli_epi64::<32>(b)
+        ));
+        cpu!(_mm256_blend_epi32::<0b1010_1010>(
+            _mm256_srli_epi64::<32>(even),
+            odd
+        ))
+    }
+    #[inline(always)]
+    fn mul_hi_i(self, a: __m256i, b: __m256i) -> __m256i {
+        let even = cpu!(_mm256_mul_epi32(a, b));
+        let odd = cpu!(_mm256_mul_epi32(
+            _mm256_srli_epi64::<32>(a),
+            _mm256_srli_epi64::<32>(b)
+        ));
+        cpu!(_mm256_blend_epi32::<0b1010_1010>(
+            _mm256_srli_epi64::<32>(even),
+            odd
+        ))
+    }
+    #[inline(always)]
+    fn popcnt(self, a: __m256i) -> __m256i {
+        // the counts of 16 nibbles, looked up for both nibbles of every byte
+        let counts = cpu!(_mm256_setr_epi8(
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2,
+            3, 3, 4
+        ));
+        let nibble = cpu!(_mm256_set1_epi8(0xf));
+        let low = cpu!(_mm256_shuffle_epi8(counts, _mm256_and_si256(a, nibble)));
+        let high = cpu!(_mm256_shuffle_epi8(
+            counts,
+            _mm256_and_si256(_mm256_srli_epi16::<4>(a), nibble)
+        ));
+        sum_bytes(cpu!(_mm256_add_epi8(low, high)))
+    }
+    #[inline(always)]
+    fn byte_permute(self, high: __m256i, low: __m256i, select: __m256i) -> __m256i {
+        // the first byte of each dword in its 128-bit half, where shuffles look
+        let base = cpu!(_mm256_setr_epi8(
+            0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8,
+            12, 12, 12, 12
+        ));
+        // a byte of both sources by the selector's low two bits, then the source by its bit 2
+        let index = cpu!(_mm256_or_si256(
+            _mm256_and_si256(select, _mm256_set1_epi8(3)),
+            base
+        ));
+        let byte = cpu!(_mm256_blendv_epi8(
+            _mm256_shuffle_epi8(low, index),
+            _mm256_shuffle_epi8(high, index),
+            _mm256_slli_epi16::<5>(select)
+        ));
+        // selectors are unsigned: from 128 on they are "13 and more"
+        let top = cpu!(_mm256_min_epu8(select, _mm256_set1_epi8(13)));
+        let special = cpu!(_mm256_cmpgt_epi8(top, _mm256_set1_epi8(7)));
+        if cpu!(_mm256_testz_si256(special, special)) != 0 {
+            return byte;
+        }
+        // bytes 1 and 3 by the selector's bit 0, the source by its bit 1, and of that the sign
+        let index = cpu!(_mm256_or_si256(
+            _mm256_or_si256(
+                _mm256_and_si256(_mm256_add_epi8(select, select), _mm256_set1_epi8(2)),
+                _mm256_set1_epi8(1)
+            ),
+            base
+        ));
+        let signed = cpu!(_mm256_blendv_epi8(
+            _mm256_shuffle_epi8(low, index),
+            _mm256_shuffle_epi8(high, index),
+            _mm256_slli_epi16::<6>(select)
+        ));
+        let sign = cpu!(_mm256_cmpgt_epi8(_mm256_setzero_si256(), signed));
+        let ones = cpu!(_mm256_cmpgt_epi8(top, _mm256_set1_epi8(12)));
+        let constant = cpu!(_mm256_cmpgt_epi8(top, _mm256_set1_epi8(11)));
+        let filled = cpu!(_mm256_blendv_epi8(sign, ones, constant));
+        cpu!(_mm256_blendv_epi8(byte, filled, special))
+    }
+    #[inline(always)]
+    fn sad_u8(self, a: __m256i, b: __m256i) -> __m256i {
+        sum_bytes(cpu!(_mm256_or_si256(
+            _mm256_subs_epu8(a, b),
+            _mm256_subs_epu8(b, a)
+        )))
+    }
+    #[inline(always)]
+    fn pk_add(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_add_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_sub(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_sub_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_mul_lo(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_mullo_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_min_u(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_min_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_max_u(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_max_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_min_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_min_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_max_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_max_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_add_sat_u(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_adds_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_sub_sat_u(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_subs_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_add_sat_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_adds_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_sub_sat_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_subs_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_dot_i(self, a: __m256i, b: __m256i) -> __m256i {
+        cpu!(_mm256_madd_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_shl(self, a: __m256i, count: __m256i) -> __m256i {
+        let (low, high) = half_counts(count);
+        let top = cpu!(_mm256_set1_epi32(0xffff_0000_u32 as i32));
+        cpu!(_mm256_blend_epi16::<0b1010_1010>(
+            _mm256_sllv_epi32(a, low),
+            _mm256_sllv_epi32(_mm256_and_si256(a, top), high)
+        ))
+    }
+    #[inline(always)]
+    fn pk_shr(self, a: __m256i, count: __m256i) -> __m256i {
+        let (low, high) = half_counts(count);
+        cpu!(_mm256_blend_epi16::<0b1010_1010>(
+            _mm256_srlv_epi32(_mm256_and_si256(a, _mm256_set1_epi32(0xffff)), low),
+            _mm256_srlv_epi32(a, high)
+        ))
+    }
+    #[inline(always)]
+    fn pk_sar(self, a: __m256i, count: __m256i) -> __m256i {
+        let (low, high) = half_counts(count);
+        let extended = cpu!(_mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(a)));
+        cpu!(_mm256_blend_epi16::<0b1010_1010>(
+            _mm256_srav_epi32(extended, low),
+            _mm256_srav_epi32(a, high)
+        ))
+    }
+
+    #[inline(always)]
     fn qadd(self, a: Quad, b: Quad) -> Quad {
         Quad(
             cpu!(_mm256_add_epi64(a.0, b.0)),
@@ -351,6 +540,14 @@ impl Vector for Avx2 {
             cpu!(_mm256_srlv_epi64(a.0, _mm256_and_si256(count.0, m))),
             cpu!(_mm256_srlv_epi64(a.1, _mm256_and_si256(count.1, m))),
         )
+    }
+    #[inline(always)]
+    fn qsar(self, a: Quad, count: Quad) -> Quad {
+        // a logical shift, then the shifted sign bit is spread upwards
+        let sign = self.qshr(self.qsplat(1 << 63), count);
+        let r = self.qshr(a, count);
+        let spread = |r, sign| cpu!(_mm256_sub_epi64(_mm256_xor_si256(r, sign), sign));
+        Quad(spread(r.0, sign.0), spread(r.1, sign.1))
     }
     #[inline(always)]
     fn qeq(self, a: Quad, b: Quad) -> __m256i {

@@ -95,6 +95,14 @@ fn both(lo: u8, hi: u8) -> u16 {
     u16::from(lo) | u16::from(hi) << 8
 }
 
+/// Sum of the four unsigned bytes of each dword.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn sum_bytes(a: __m512i) -> __m512i {
+    let pairs = cpu!(_mm512_maddubs_epi16(a, _mm512_set1_epi8(1)));
+    cpu!(_mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
+}
+
 #[cfg(target_arch = "x86_64")]
 impl Vector for Avx512 {
     const LANES: usize = MAX_LANES;
@@ -329,6 +337,165 @@ impl Vector for Avx512 {
             cpu!(_mm512_mul_epi32(a.0, b.0)),
             cpu!(_mm512_mul_epi32(a.1, b.1)),
         )
+    }
+
+    #[inline(always)]
+    fn mul_hi_u(self, a: __m512i, b: __m512i) -> __m512i {
+        let even = cpu!(_mm512_mul_epu32(a, b));
+        let odd = cpu!(_mm512_mul_epu32(
+            _mm512_srli_epi64::<32>(a),
+            _mm512_srli_epi64::<32>(b)
+        ));
+        cpu!(_mm512_mask_blend_epi32(
+            0xaaaa,
+            _mm512_srli_epi64::<32>(even),
+            odd
+        ))
+    }
+    #[inline(always)]
+    fn mul_hi_i(self, a: __m512i, b: __m512i) -> __m512i {
+        let even = cpu!(_mm512_mul_epi32(a, b));
+        let odd = cpu!(_mm512_mul_epi32(
+            _mm512_srli_epi64::<32>(a),
+            _mm512_srli_epi64::<32>(b)
+        ));
+        cpu!(_mm512_mask_blend_epi32(
+            0xaaaa,
+            _mm512_srli_epi64::<32>(even),
+            odd
+        ))
+    }
+    #[inline(always)]
+    fn popcnt(self, a: __m512i) -> __m512i {
+        // the counts of 16 nibbles, looked up for both nibbles of every byte
+        let counts = cpu!(_mm512_broadcast_i32x4(_mm_setr_epi8(
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4
+        )));
+        let nibble = cpu!(_mm512_set1_epi8(0xf));
+        let low = cpu!(_mm512_shuffle_epi8(counts, _mm512_and_si512(a, nibble)));
+        let high = cpu!(_mm512_shuffle_epi8(
+            counts,
+            _mm512_and_si512(_mm512_srli_epi16::<4>(a), nibble)
+        ));
+        sum_bytes(cpu!(_mm512_add_epi8(low, high)))
+    }
+    #[inline(always)]
+    fn byte_permute(self, high: __m512i, low: __m512i, select: __m512i) -> __m512i {
+        // the first byte of each dword in its 128-bit quarter, where shuffles look
+        let base = cpu!(_mm512_broadcast_i32x4(_mm_setr_epi8(
+            0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12
+        )));
+        let bit = |n: i8| cpu!(_mm512_test_epi8_mask(select, _mm512_set1_epi8(n)));
+        // a byte of both sources by the selector's low two bits, then the source by its bit 2
+        let index = cpu!(_mm512_or_si512(
+            _mm512_and_si512(select, _mm512_set1_epi8(3)),
+            base
+        ));
+        let byte = cpu!(_mm512_mask_shuffle_epi8(
+            _mm512_shuffle_epi8(low, index),
+            bit(4),
+            high,
+            index
+        ));
+        let special = cpu!(_mm512_cmpgt_epu8_mask(select, _mm512_set1_epi8(7)));
+        if special == 0 {
+            return byte;
+        }
+        // bytes 1 and 3 by the selector's bit 0, the source by its bit 1, and of that the sign
+        let index = cpu!(_mm512_or_si512(
+            _mm512_or_si512(
+                _mm512_and_si512(_mm512_add_epi8(select, select), _mm512_set1_epi8(2)),
+                _mm512_set1_epi8(1)
+            ),
+            base
+        ));
+        let signed = cpu!(_mm512_mask_shuffle_epi8(
+            _mm512_shuffle_epi8(low, index),
+            bit(2),
+            high,
+            index
+        ));
+        let sign = cpu!(_mm512_movepi8_mask(signed));
+        let constant = cpu!(_mm512_cmpgt_epu8_mask(select, _mm512_set1_epi8(11)));
+        let ones = cpu!(_mm512_cmpgt_epu8_mask(select, _mm512_set1_epi8(12)));
+        let filled = cpu!(_mm512_movm_epi8(sign & !constant | ones));
+        cpu!(_mm512_mask_blend_epi8(special, byte, filled))
+    }
+    #[inline(always)]
+    fn sad_u8(self, a: __m512i, b: __m512i) -> __m512i {
+        sum_bytes(cpu!(_mm512_or_si512(
+            _mm512_subs_epu8(a, b),
+            _mm512_subs_epu8(b, a)
+        )))
+    }
+    #[inline(always)]
+    fn pk_add(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_add_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_sub(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_sub_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_mul_lo(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_mullo_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_min_u(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_min_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_max_u(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_max_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_min_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_min_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_max_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_max_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_add_sat_u(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_adds_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_sub_sat_u(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_subs_epu16(a, b))
+    }
+    #[inline(always)]
+    fn pk_add_sat_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_adds_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_sub_sat_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_subs_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_dot_i(self, a: __m512i, b: __m512i) -> __m512i {
+        cpu!(_mm512_madd_epi16(a, b))
+    }
+    #[inline(always)]
+    fn pk_shl(self, a: __m512i, count: __m512i) -> __m512i {
+        cpu!(_mm512_sllv_epi16(
+            a,
+            _mm512_and_si512(count, _mm512_set1_epi16(15))
+        ))
+    }
+    #[inline(always)]
+    fn pk_shr(self, a: __m512i, count: __m512i) -> __m512i {
+        cpu!(_mm512_srlv_epi16(
+            a,
+            _mm512_and_si512(count, _mm512_set1_epi16(15))
+        ))
+    }
+    #[inline(always)]
+    fn pk_sar(self, a: __m512i, count: __m512i) -> __m512i {
+        cpu!(_mm512_srav_epi16(
+            a,
+            _mm512_and_si512(count, _mm512_set1_epi16(15))
+        ))
     }
 
     #[inline(always)]

@@ -410,6 +410,110 @@ pub(crate) trait Vector: Copy + 'static {
         })
     }
 
+    /// High half of the unsigned product.
+    #[inline(always)]
+    fn mul_hi_u(self, a: Self::W, b: Self::W) -> Self::W {
+        self.map2(a, b, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)
+    }
+    /// High half of the signed product.
+    #[inline(always)]
+    fn mul_hi_i(self, a: Self::W, b: Self::W) -> Self::W {
+        self.map2(a, b, |a, b| {
+            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
+        })
+    }
+    /// How many bits are set.
+    #[inline(always)]
+    fn popcnt(self, a: Self::W) -> Self::W {
+        self.map1(a, u32::count_ones)
+    }
+    /// Four bytes chosen by the four selectors in `select` from `high:low`: [`scalar::byte_permute`].
+    #[inline(always)]
+    fn byte_permute(self, high: Self::W, low: Self::W, select: Self::W) -> Self::W {
+        self.map3(high, low, select, scalar::byte_permute)
+    }
+    /// Sum of the absolute differences of the four unsigned bytes.
+    #[inline(always)]
+    fn sad_u8(self, a: Self::W, b: Self::W) -> Self::W {
+        self.map2(a, b, scalar::sad_u8)
+    }
+
+    // ---- two 16-bit integers a lane --------------------------------------------------------------------------------
+    /// Both halves through `f`.
+    #[inline(always)]
+    fn halves2(self, a: Self::W, b: Self::W, f: impl Fn(u16, u16) -> u16) -> Self::W {
+        self.map2(a, b, |a, b| {
+            u32::from(f(a as u16, b as u16))
+                | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
+        })
+    }
+    #[inline(always)]
+    fn pk_add(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::wrapping_add)
+    }
+    #[inline(always)]
+    fn pk_sub(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::wrapping_sub)
+    }
+    #[inline(always)]
+    fn pk_mul_lo(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::wrapping_mul)
+    }
+    #[inline(always)]
+    fn pk_min_u(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::min)
+    }
+    #[inline(always)]
+    fn pk_max_u(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::max)
+    }
+    #[inline(always)]
+    fn pk_min_i(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, |a, b| (a as i16).min(b as i16) as u16)
+    }
+    #[inline(always)]
+    fn pk_max_i(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, |a, b| (a as i16).max(b as i16) as u16)
+    }
+    /// Saturating, as the next three.
+    #[inline(always)]
+    fn pk_add_sat_u(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::saturating_add)
+    }
+    #[inline(always)]
+    fn pk_sub_sat_u(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, u16::saturating_sub)
+    }
+    #[inline(always)]
+    fn pk_add_sat_i(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, |a, b| (a as i16).saturating_add(b as i16) as u16)
+    }
+    #[inline(always)]
+    fn pk_sub_sat_i(self, a: Self::W, b: Self::W) -> Self::W {
+        self.halves2(a, b, |a, b| (a as i16).saturating_sub(b as i16) as u16)
+    }
+    /// Left shift; each half's count is taken modulo 16, as in all three shifts.
+    #[inline(always)]
+    fn pk_shl(self, a: Self::W, count: Self::W) -> Self::W {
+        self.halves2(a, count, |a, b| a << (b & 15))
+    }
+    #[inline(always)]
+    fn pk_shr(self, a: Self::W, count: Self::W) -> Self::W {
+        self.halves2(a, count, |a, b| a >> (b & 15))
+    }
+    #[inline(always)]
+    fn pk_sar(self, a: Self::W, count: Self::W) -> Self::W {
+        self.halves2(a, count, |a, b| ((a as i16) >> (b & 15)) as u16)
+    }
+    /// Sum of the two products of signed halves; it wraps only where all four are -32768.
+    #[inline(always)]
+    fn pk_dot_i(self, a: Self::W, b: Self::W) -> Self::W {
+        self.map2(a, b, |a, b| {
+            let product = |a: u32, b: u32| i32::from(a as i16) * i32::from(b as i16);
+            product(a, b).wrapping_add(product(a >> 16, b >> 16)) as u32
+        })
+    }
+
     // ---- 64-bit integers -------------------------------------------------------------------------------------------
     #[inline(always)]
     fn qadd(self, a: Self::Q, b: Self::Q) -> Self::Q {

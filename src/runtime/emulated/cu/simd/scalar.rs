@@ -187,6 +187,33 @@ pub(crate) fn f64_to_f32(a: u64) -> u32 {
     }
 }
 
+/// Four bytes of `high:low`, one for each byte of `select`: 0 to 3 take a byte of `low`, 4 to 7 of `high`; 8 to 11
+/// spread the sign of the low half and the high half of `low`, then of `high`; 12 gives 0, more gives all ones
+/// (V_PERM_B32).
+#[inline(always)]
+pub(crate) fn byte_permute(high: u32, low: u32, select: u32) -> u32 {
+    let bytes = u64::from(high) << 32 | u64::from(low);
+    let mut out = 0;
+    for i in 0..4 {
+        let selector = select >> (8 * i) & 0xff;
+        let byte = match selector {
+            0..=7 => (bytes >> (8 * selector)) as u32 & 0xff,
+            8..=11 => (bytes >> (16 * (selector - 8) + 15) & 1) as u32 * 0xff,
+            12 => 0,
+            _ => 0xff,
+        };
+        out |= byte << (8 * i);
+    }
+    out
+}
+
+/// Sum of the absolute differences of the four unsigned bytes.
+#[inline(always)]
+pub(crate) fn sad_u8(a: u32, b: u32) -> u32 {
+    let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+    (0..4).map(|i| u32::from(a[i].abs_diff(b[i]))).sum()
+}
+
 /// A dword that other agents may write: single-copy atomic where it is aligned.
 ///
 /// # Safety
