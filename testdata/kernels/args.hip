@@ -79,6 +79,7 @@ K void args_small(u64 *out, i8 a, u8 b, i16 c, u16 d, bool e, f16 f, float g, i6
   out[5] = __builtin_bit_cast(u16, f);
   out[6] = __builtin_bit_cast(u32, g);
   out[7] = (u64)h;
-  out[8] = __builtin_bit_cast(u32, v.x) | (u64)__builtin_bit_cast(u32, v.w) << 32;
+  float first = v.x, fourth = v.w;
+  out[8] = __builtin_bit_cast(u32, first) | (u64)__builtin_bit_cast(u32, fourth) << 32;
   out[9] = (u64)(i64)last;
 }
