@@ -13,6 +13,7 @@ mod quiesce;
 mod ranges;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -252,7 +252,7 @@ fn no_worker_writes_to_memory_after_unmap_returned() {
     ready.wait();
     let owner = AddressSpace::new(Arc::clone(&arena)).unwrap();
     owner.map(at, PAGE_SIZE, PAGE_READ | PAGE_WRITE).unwrap();
-    for _ in 0..300 {
+    for _ in 0..60 {
         let before = wrote.load(Ordering::Relaxed);
         space.map(at, PAGE_SIZE, PAGE_READ | PAGE_WRITE).unwrap();
         while wrote.load(Ordering::Relaxed) == before {

@@ -1,0 +1,572 @@
+//! A queue of the virtual device: its place in memory, and the state of its packets.
+//!
+//! Knows: the ring, read and write index, packets in flight, how a queue stops. Must not know: threads (the scheduler
+//! brings them), what packets mean (`packets`), how instructions execute. Follows HSA PSAS 1.2, "User mode queuing", and
+//! KFD.md section 6: `amd_queue_t` lies 0x80 below the read index.
+//!
+//! A queue is a state machine that any thread may push on: take the lock, look at packets, take a dispatch that can be
+//! given time, drop the lock, give it time, take the lock, complete. Nothing ever blocks inside: a barrier that does not
+//! hold is looked at again later.
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use super::clock;
+use super::compute::{ComputeUnits, Dispatch};
+use super::cu::{Outcome, Step};
+use super::events::Events;
+use super::vm::{AccessError, AddressSpace, WorkerSlot};
+use crate::dispatch::QueueError;
+use crate::dispatch::layout::{queue_offset, signal_offset};
+use crate::dispatch::packet::{Header, PACKET_BYTES};
+use crate::runtime::driver::{EventId, GpuId, MemoryException, QueueId};
+use crate::runtime::instrument::{
+    Access, ExecutionCounters, FaultKind, FaultRecord, PacketSnapshot, QueueSnapshot, QueueStop,
+    StopReason,
+};
+
+/// Dispatches of one queue that may be in flight at the same time.
+const MAX_IN_FLIGHT: usize = 32;
+
+const RUNNING: u8 = 0;
+const SUSPENDED: u8 = 1;
+const STOPPED: u8 = 2;
+
+/// What a thread brings to a queue of one agent.
+pub(super) struct Lane<C: ComputeUnits> {
+    pub(super) slot: WorkerSlot,
+    pub(super) worker: C::Worker,
+}
+
+/// What became of giving a queue some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Progress {
+    /// There is nothing to do.
+    Nothing,
+    /// There is something to do, but not by this thread now: a barrier does not hold, or others are at it.
+    Waiting,
+    /// Something was done, and it is over.
+    Worked,
+    /// Something was done, and there is more of it than a quantum.
+    WorkedLong,
+}
+
+/// Where a queue lies and what belongs to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placement {
+    pub(super) ring: u64,
+    /// Packets, a power of two.
+    pub(super) packets: u64,
+    pub(super) write_index: u64,
+    pub(super) read_index: u64,
+    pub(super) error_reason: Option<u64>,
+    pub(super) error_event: Option<EventId>,
+}
+
+impl Placement {
+    /// The `amd_queue_t`.
+    pub(super) fn queue_address(&self) -> u64 {
+        self.read_index.wrapping_sub(queue_offset::READ_DISPATCH_ID)
+    }
+
+    pub(super) fn slot(&self, index: u64) -> u64 {
+        self.ring + PACKET_BYTES * (index & (self.packets - 1))
+    }
+}
+
+/// A packet between launch and retirement.
+pub(super) struct InFlight<R> {
+    pub(super) index: u64,
+    pub(super) header: u16,
+    /// The dispatch, until it has completed; `None` for packets that complete at once.
+    pub(super) run: Option<Arc<R>>,
+    pub(super) completion_signal: u64,
+    /// GPU clock at the launch; 0 when nobody asked.
+    pub(super) start: u64,
+}
+
+/// What the lock guards.
+pub(super) struct State<R> {
+    /// Index of the next packet to launch.
+    pub(super) next: u64,
+    /// The write index as it was last seen.
+    pub(super) written: u64,
+    /// Launched and not retired, in order.
+    pub(super) in_flight: VecDeque<InFlight<R>>,
+    /// Those of them that have not completed.
+    pub(super) running: usize,
+    /// Which of them gets the next quantum.
+    turn: usize,
+    counters: ExecutionCounters,
+    stop: Option<QueueStop>,
+}
+
+/// A queue.
+pub(super) struct HardwareQueue<C: ComputeUnits> {
+    pub(super) id: QueueId,
+    pub(super) gpu: GpuId,
+    /// Index of the agent among the device's.
+    pub(super) agent: usize,
+    pub(super) vm: Arc<AddressSpace>,
+    pub(super) compute: Arc<C>,
+    pub(super) events: Arc<Events>,
+    pub(super) placement: Placement,
+    condition: AtomicU8,
+    state: Mutex<State<C::Run>>,
+}
+
+/// Why a packet ends its queue.
+#[derive(Debug)]
+pub(super) struct Stop {
+    pub(super) error: QueueError,
+    pub(super) reason: StopReason,
+}
+
+impl From<AccessError> for Stop {
+    fn from(error: AccessError) -> Self {
+        Self {
+            error: QueueError::MemoryViolation,
+            reason: StopReason::Processor {
+                address: error.address,
+                size_bytes: error.size_bytes,
+                access: error.access,
+            },
+        }
+    }
+}
+
+impl<C: ComputeUnits> HardwareQueue<C> {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one struct, made in one place"
+    )]
+    pub(super) fn new(
+        id: QueueId,
+        gpu: GpuId,
+        agent: usize,
+        vm: Arc<AddressSpace>,
+        compute: Arc<C>,
+        events: Arc<Events>,
+        placement: Placement,
+        first: u64,
+    ) -> Self {
+        Self {
+            id,
+            gpu,
+            agent,
+            vm,
+            compute,
+            events,
+            placement,
+            condition: AtomicU8::new(RUNNING),
+            state: Mutex::new(State {
+                next: first,
+                written: first,
+                in_flight: VecDeque::with_capacity(MAX_IN_FLIGHT),
+                running: 0,
+                turn: 0,
+                counters: ExecutionCounters::default(),
+                stop: None,
+            }),
+        }
+    }
+
+    /// A new lane for this queue's agent.
+    pub(super) fn lane(&self) -> Lane<C> {
+        Lane {
+            slot: self.vm.register_worker(),
+            worker: self.compute.worker(),
+        }
+    }
+
+    /// Gives the queue about a quantum of time.
+    pub(super) fn service(&self, lane: &mut Lane<C>, stop: &dyn Fn() -> bool) -> Progress {
+        if self.condition.load(Ordering::Acquire) != RUNNING {
+            return Progress::Nothing;
+        }
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Progress::Waiting,
+        };
+        lane.slot.enter();
+        let (launched, blocked) = self.advance(&mut state);
+        lane.slot.leave();
+        let mut progress = match (launched, blocked || state.running > 0) {
+            (true, _) => Progress::Worked,
+            (false, true) => Progress::Waiting,
+            (false, false) => Progress::Nothing,
+        };
+        for _ in 0..state.running {
+            let Some((index, run)) = next_turn(&mut state) else {
+                break;
+            };
+            drop(state);
+            match run.step(&mut lane.worker, stop) {
+                Step::Worked => return Progress::WorkedLong,
+                Step::Finished => {
+                    self.finish(index, &run, lane);
+                    return Progress::Worked;
+                }
+                Step::Idle => progress = progress.max(Progress::Waiting),
+            }
+            if stop() {
+                return progress;
+            }
+            state = self.lock();
+        }
+        progress
+    }
+
+    /// Whether an idle thread should look at the queue. The caller need not be inside.
+    pub(super) fn has_work(&self, lane: &Lane<C>) -> bool {
+        if self.condition.load(Ordering::Acquire) != RUNNING {
+            return false;
+        }
+        let Ok(state) = self.state.try_lock() else {
+            return true;
+        };
+        if state.running > 0 {
+            return true;
+        }
+        lane.slot.enter();
+        let written = self.vm.load_u64(self.placement.write_index);
+        lane.slot.leave();
+        // An index that cannot be read stops the queue once it is serviced.
+        written.map_or(true, |written| written != state.next)
+    }
+
+    /// Takes a finished dispatch out and completes its packet.
+    fn finish(&self, index: u64, run: &Arc<C::Run>, lane: &Lane<C>) {
+        let mut state = self.lock();
+        // Several threads may have seen the end; and the queue may have stopped meanwhile.
+        let Some(packet) = state.in_flight.iter_mut().find(|packet| {
+            packet.index == index
+                && packet
+                    .run
+                    .as_ref()
+                    .is_some_and(|other| Arc::ptr_eq(other, run))
+        }) else {
+            return;
+        };
+        packet.run = None;
+        let (signal, start) = (packet.completion_signal, packet.start);
+        state.running -= 1;
+        let outcome = run.outcome();
+        lane.slot.enter();
+        let done = self.account(&mut state, outcome).and_then(|()| {
+            self.retire(&mut state)?;
+            self.complete(signal, start)
+        });
+        match done {
+            Ok(()) => {
+                self.advance(&mut state);
+            }
+            Err(stop) => self.stop_at(&mut state, index, stop),
+        }
+        lane.slot.leave();
+    }
+
+    fn account(&self, state: &mut State<C::Run>, outcome: Option<Outcome>) -> Result<(), Stop> {
+        let Some(outcome) = outcome else {
+            return Ok(());
+        };
+        state.counters.wave_instructions += outcome.counters.wave_instructions;
+        state.counters.waves += outcome.counters.waves;
+        state.counters.workgroups += outcome.counters.workgroups;
+        match outcome.fault {
+            Some(fault) => Err(Stop {
+                error: error_of(&fault),
+                reason: StopReason::Wave(fault),
+            }),
+            None if outcome.cancelled => Err(Stop {
+                error: QueueError::Preemption,
+                reason: StopReason::Packet(String::from("the dispatch was cancelled")),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Launches what can be launched. Gives whether anything was, and whether a packet is there that has to wait.
+    fn advance(&self, state: &mut State<C::Run>) -> (bool, bool) {
+        let mut launched = false;
+        loop {
+            if self.condition.load(Ordering::Relaxed) != RUNNING {
+                return (launched, false);
+            }
+            let index = state.next;
+            let result = self.launch(state);
+            match result {
+                Ok(Launch::Launched) => launched = true,
+                Ok(Launch::Empty) => return (launched, false),
+                Ok(Launch::Blocked) => return (launched, true),
+                Err(stop) => {
+                    self.stop_at(state, index, stop);
+                    return (launched, false);
+                }
+            }
+        }
+    }
+
+    fn launch(&self, state: &mut State<C::Run>) -> Result<Launch, Stop> {
+        let index = state.next;
+        if state.written == index {
+            state.written = self.vm.load_u64(self.placement.write_index)?;
+            if state.written == index {
+                return Ok(Launch::Empty);
+            }
+        }
+        let in_flight = state.in_flight.len();
+        if in_flight >= MAX_IN_FLIGHT || in_flight as u64 >= self.placement.packets {
+            return Ok(Launch::Blocked);
+        }
+        let address = self.placement.slot(index);
+        let header = Header((self.vm.load_u32(address)? & 0xffff) as u16);
+        if header.packet_type() == super::packets::PacketType::INVALID {
+            // Claimed, not written yet: the header comes last.
+            return Ok(Launch::Empty);
+        }
+        if header.barrier() && state.running > 0 {
+            return Ok(Launch::Blocked);
+        }
+        let Some(packet) = self.process(index, address)? else {
+            return Ok(Launch::Blocked);
+        };
+        state.next = index.wrapping_add(1);
+        let (running, signal, start) =
+            (packet.run.is_some(), packet.completion_signal, packet.start);
+        state.in_flight.push_back(packet);
+        if running {
+            state.running += 1;
+        } else {
+            self.retire(state)?;
+            self.complete(signal, start)?;
+        }
+        Ok(Launch::Launched)
+    }
+
+    /// Frees the slots of completed packets, oldest first: a slot is the producer's again once the read index has passed
+    /// it, and a kernel may read its packet until it ends.
+    fn retire(&self, state: &mut State<C::Run>) -> Result<(), Stop> {
+        let mut read = None;
+        while let Some(packet) = state.in_flight.front()
+            && packet.run.is_none()
+        {
+            self.vm.store_u32(
+                self.placement.slot(packet.index),
+                u32::from(Header::INVALID.0),
+            )?;
+            read = Some(packet.index.wrapping_add(1));
+            state.in_flight.pop_front();
+        }
+        if let Some(read) = read {
+            self.vm.store_u64(self.placement.read_index, read)?;
+            // A producer may sleep on a full ring.
+            self.events.activity().notify();
+        }
+        Ok(())
+    }
+
+    /// Completion as hardware does it: timestamps, decrement, mailbox, event.
+    fn complete(&self, signal: u64, start: u64) -> Result<(), Stop> {
+        if signal == 0 {
+            return Ok(());
+        }
+        let vm = &self.vm;
+        // Once the value has changed the signal is the host's, so everything else is read and written before.
+        let mailbox = vm.load_u64(signal + signal_offset::EVENT_MAILBOX_PTR)?;
+        let event = vm.load_u32(signal + signal_offset::EVENT_ID)?;
+        vm.store_u64(signal + signal_offset::START_TS, start)?;
+        vm.store_u64(signal + signal_offset::END_TS, clock::now())?;
+        vm.subtract_u64(signal + signal_offset::VALUE, 1)?;
+        self.raise(mailbox, event)
+    }
+
+    fn raise(&self, mailbox: u64, event: u32) -> Result<(), Stop> {
+        if mailbox != 0 {
+            self.vm.store_u64(mailbox, u64::from(event))?;
+            self.events.set(EventId(event));
+        } else {
+            self.events.activity().notify();
+        }
+        Ok(())
+    }
+
+    /// Stops the queue at a packet: the read index stays, waiters are told, the process goes on.
+    fn stop_at(&self, state: &mut State<C::Run>, packet: u64, stop: Stop) {
+        self.condition.store(STOPPED, Ordering::Release);
+        for packet in &state.in_flight {
+            if let Some(run) = &packet.run {
+                run.cancel();
+            }
+        }
+        state.in_flight.clear();
+        state.running = 0;
+        let exception = memory_exception(self.gpu, &stop.reason);
+        state.stop = Some(QueueStop {
+            packet,
+            reason: stop.reason,
+        });
+        // What cannot be told in memory any more is told by the instrument and by the events alone.
+        if let Some(address) = self.placement.error_reason {
+            let _told = self.vm.set_bits_u64(address, stop.error.exception_mask());
+        }
+        let _told = self.store_inactive(stop.error.inactive_code());
+        if let Some(event) = self.placement.error_event {
+            self.events.set(event);
+        }
+        match exception {
+            Some(exception) if stop.error == QueueError::MemoryViolation => {
+                self.events.raise_memory_exception(exception);
+            }
+            _ => self.events.activity().notify(),
+        }
+    }
+
+    fn store_inactive(&self, code: u64) -> Result<(), Stop> {
+        let signal = self
+            .vm
+            .load_u64(self.placement.queue_address() + queue_offset::QUEUE_INACTIVE_SIGNAL)?;
+        if signal == 0 || code == 0 {
+            return Ok(());
+        }
+        let mailbox = self
+            .vm
+            .load_u64(signal + signal_offset::EVENT_MAILBOX_PTR)?;
+        let event = self.vm.load_u32(signal + signal_offset::EVENT_ID)?;
+        self.vm.store_u64(signal + signal_offset::VALUE, code)?;
+        self.raise(mailbox, event)
+    }
+
+    /// Suspends or resumes the queue; what is in flight keeps its state.
+    pub(super) fn set_suspended(&self, suspended: bool) {
+        let (from, to) = if suspended {
+            (RUNNING, SUSPENDED)
+        } else {
+            (SUSPENDED, RUNNING)
+        };
+        let _changed =
+            self.condition
+                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Ends the queue; its dispatches are cancelled and nothing of it is written any more.
+    pub(super) fn destroy(&self) {
+        let mut state = self.lock();
+        self.condition.store(STOPPED, Ordering::Release);
+        for packet in state.in_flight.drain(..) {
+            if let Some(run) = packet.run {
+                run.cancel();
+            }
+        }
+        state.running = 0;
+        drop(state);
+        self.events.activity().notify();
+    }
+
+    pub(super) fn take_counters(&self) -> ExecutionCounters {
+        std::mem::take(&mut self.lock().counters)
+    }
+
+    pub(super) fn stop(&self) -> Option<QueueStop> {
+        self.lock().stop.clone()
+    }
+
+    pub(super) fn snapshot(&self) -> QueueSnapshot {
+        let state = self.lock();
+        // Read by the host on its own behalf: the indices lie in memory that lives as long as the queue.
+        let index = |address| self.vm.load_u64(address).unwrap_or(0);
+        let mut packets: Vec<PacketSnapshot> = state
+            .in_flight
+            .iter()
+            .map(|packet| PacketSnapshot {
+                packet: packet.index,
+                header: packet.header,
+                waves: packet
+                    .run
+                    .as_ref()
+                    .map(|run| run.snapshot())
+                    .unwrap_or_default(),
+            })
+            .collect();
+        let write_index = index(self.placement.write_index);
+        if write_index != state.next
+            && let Ok(first) = self.vm.load_u32(self.placement.slot(state.next))
+        {
+            packets.push(PacketSnapshot {
+                packet: state.next,
+                header: (first & 0xffff) as u16,
+                waves: Vec::new(),
+            });
+        }
+        QueueSnapshot {
+            read_index: index(self.placement.read_index),
+            write_index,
+            packets,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C::Run>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Launch {
+    Launched,
+    /// No packet is there.
+    Empty,
+    /// A packet is there, and has to wait.
+    Blocked,
+}
+
+/// The dispatch whose turn it is: each in flight gets a quantum before the first gets its second.
+fn next_turn<R>(state: &mut State<R>) -> Option<(u64, Arc<R>)> {
+    let len = state.in_flight.len();
+    for step in 0..len {
+        let at = (state.turn + step) % len;
+        if let Some(InFlight {
+            index,
+            run: Some(run),
+            ..
+        }) = state.in_flight.get(at)
+        {
+            let picked = (*index, Arc::clone(run));
+            state.turn = at + 1;
+            return Some(picked);
+        }
+    }
+    None
+}
+
+fn error_of(fault: &FaultRecord) -> QueueError {
+    match fault.kind {
+        FaultKind::Memory { .. } => QueueError::MemoryViolation,
+        FaultKind::Aperture { .. } => QueueError::ApertureViolation,
+        FaultKind::IllegalInstruction
+        | FaultKind::UnsupportedInstruction { .. }
+        | FaultKind::RegisterOutOfRange => QueueError::IllegalInstruction,
+        FaultKind::Trap(_) => QueueError::WaveTrap,
+    }
+}
+
+fn memory_exception(gpu: GpuId, reason: &StopReason) -> Option<MemoryException> {
+    let (address, access) = match reason {
+        StopReason::Wave(FaultRecord {
+            kind: FaultKind::Memory {
+                address, access, ..
+            },
+            ..
+        })
+        | StopReason::Processor {
+            address, access, ..
+        } => (*address, *access),
+        StopReason::Wave(_) | StopReason::Refused(_) | StopReason::Packet(_) => return None,
+    };
+    Some(MemoryException {
+        gpu,
+        address: address & !0xfff,
+        not_present: true,
+        read_only: false,
+        no_execute: access == Access::Execute,
+    })
+}

@@ -1,0 +1,123 @@
+//! Single words of the agent's memory, as the packet processor reads and writes them: atomic, checked, aligned.
+//!
+//! Knows: addresses and permissions. Must not know: what the words mean.
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{Access, AccessError, AddressSpace};
+
+impl AddressSpace {
+    /// The 32-bit word at `address`, acquire.
+    ///
+    /// # Errors
+    /// When it is not readable or not aligned.
+    #[inline]
+    pub fn load_u32(&self, address: u64) -> Result<u32, AccessError> {
+        Ok(self.word32(address, Access::Read)?.load(Ordering::Acquire))
+    }
+
+    /// The 64-bit word at `address`, acquire.
+    ///
+    /// # Errors
+    /// When it is not readable or not aligned.
+    #[inline]
+    pub fn load_u64(&self, address: u64) -> Result<u64, AccessError> {
+        Ok(self.word64(address, Access::Read)?.load(Ordering::Acquire))
+    }
+
+    /// Eight 64-bit words from `address`, aligned to 64, relaxed.
+    ///
+    /// # Errors
+    /// When they are not readable or not aligned.
+    #[inline]
+    pub fn load_packet(&self, address: u64) -> Result<[u64; 8], AccessError> {
+        if !address.is_multiple_of(64) {
+            return Err(AccessError {
+                address,
+                size_bytes: 64,
+                access: Access::Read,
+            });
+        }
+        // Eight words of one 64-byte line lie in one page: one check serves all.
+        let first = self.word64(address, Access::Read)?;
+        // SAFETY: the line was checked, and the caller is inside (`WorkerSlot`) or owns the memory.
+        let words = unsafe { &*std::ptr::from_ref(first).cast::<[AtomicU64; 8]>() };
+        Ok(std::array::from_fn(|i| words[i].load(Ordering::Relaxed)))
+    }
+
+    /// Stores a 32-bit word, release.
+    ///
+    /// # Errors
+    /// When it is not writable or not aligned.
+    #[inline]
+    pub fn store_u32(&self, address: u64, value: u32) -> Result<(), AccessError> {
+        self.word32(address, Access::Write)?
+            .store(value, Ordering::Release);
+        Ok(())
+    }
+
+    /// Stores a 64-bit word, release.
+    ///
+    /// # Errors
+    /// When it is not writable or not aligned.
+    #[inline]
+    pub fn store_u64(&self, address: u64, value: u64) -> Result<(), AccessError> {
+        self.word64(address, Access::Write)?
+            .store(value, Ordering::Release);
+        Ok(())
+    }
+
+    /// Subtracts from a 64-bit word, acquire and release; gives the old value.
+    ///
+    /// # Errors
+    /// When it is not readable and writable or not aligned.
+    #[inline]
+    pub fn subtract_u64(&self, address: u64, value: u64) -> Result<u64, AccessError> {
+        Ok(self
+            .word64(address, Access::Atomic)?
+            .fetch_sub(value, Ordering::AcqRel))
+    }
+
+    /// Sets bits of a 64-bit word, acquire and release; gives the old value.
+    ///
+    /// # Errors
+    /// When it is not readable and writable or not aligned.
+    pub fn set_bits_u64(&self, address: u64, bits: u64) -> Result<u64, AccessError> {
+        Ok(self
+            .word64(address, Access::Atomic)?
+            .fetch_or(bits, Ordering::AcqRel))
+    }
+
+    #[inline]
+    fn word32(&self, address: u64, access: Access) -> Result<&AtomicU32, AccessError> {
+        if !address.is_multiple_of(4) {
+            return Err(AccessError {
+                address,
+                size_bytes: 4,
+                access,
+            });
+        }
+        let pointer = self
+            .translate(address, 4, access)
+            .filter(|pointer| pointer.addr().get().is_multiple_of(4))
+            .ok_or_else(|| self.refused(address, 4, access))?;
+        // SAFETY: checked and aligned; the reference does not leave the calls above, during which the caller is inside.
+        Ok(unsafe { AtomicU32::from_ptr(pointer.as_ptr().cast()) })
+    }
+
+    #[inline]
+    fn word64(&self, address: u64, access: Access) -> Result<&AtomicU64, AccessError> {
+        if !address.is_multiple_of(8) {
+            return Err(AccessError {
+                address,
+                size_bytes: 8,
+                access,
+            });
+        }
+        let pointer = self
+            .translate(address, 8, access)
+            .filter(|pointer| pointer.addr().get().is_multiple_of(8))
+            .ok_or_else(|| self.refused(address, 8, access))?;
+        // SAFETY: as in `word32`.
+        Ok(unsafe { AtomicU64::from_ptr(pointer.as_ptr().cast()) })
+    }
+}
