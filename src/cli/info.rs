@@ -17,5 +17,8 @@ pub(super) struct InfoArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &InfoArgs, _context: &Context) -> anyhow::Result<Outcome> {
-    Ok(Outcome::done(Explanations::find(&args.explain)?, Exit::Good))
+    Ok(Outcome::done(
+        Explanations::find(&args.explain)?,
+        Exit::Good,
+    ))
 }

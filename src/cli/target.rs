@@ -57,7 +57,10 @@ fn matches_filter(entry: &TargetId, wanted: &TargetId) -> bool {
 }
 
 /// The entry to take and why: the best match for the device, the first of equals; without a device the first.
-pub(super) fn choose<'a>(entries: &[&'a Entry], device: Option<&TargetId>) -> Option<(&'a Entry, String)> {
+pub(super) fn choose<'a>(
+    entries: &[&'a Entry],
+    device: Option<&TargetId>,
+) -> Option<(&'a Entry, String)> {
     let Some(device) = device else {
         return entries
             .first()

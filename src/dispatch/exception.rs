@@ -2,7 +2,7 @@
 //!
 //! Knows: the three number spaces and the mapping between them. Must not know: how an error was detected. Follows
 //! kfd_ioctl.h (`enum kfd_dbg_trap_exception_code`, ioctl 1.14) and ROCr's queue error handling.
-use super::status::HsaStatus;
+use crate::loader::HsaStatus;
 
 /// Why a queue stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,67 +43,92 @@ pub enum QueueError {
 
 /// The whole table: error, KFD exception code, bit of the inactive signal, status.
 const TABLE: [(QueueError, u32, u64, HsaStatus); 16] = [
-    (QueueError::WaveAbort, 1, 1 << 31, HsaStatus::EXCEPTION),
-    (QueueError::WaveTrap, 2, 1 << 31, HsaStatus::EXCEPTION),
-    (QueueError::WaveMathError, 3, 1 << 31, HsaStatus::EXCEPTION),
+    (
+        QueueError::WaveAbort,
+        1,
+        1 << 31,
+        HsaStatus::ERROR_EXCEPTION,
+    ),
+    (QueueError::WaveTrap, 2, 1 << 31, HsaStatus::ERROR_EXCEPTION),
+    (
+        QueueError::WaveMathError,
+        3,
+        1 << 31,
+        HsaStatus::ERROR_EXCEPTION,
+    ),
     (
         QueueError::IllegalInstruction,
         4,
         1 << 30,
-        HsaStatus::ILLEGAL_INSTRUCTION,
+        HsaStatus::ERROR_ILLEGAL_INSTRUCTION,
     ),
-    (QueueError::MemoryViolation, 5, 0, HsaStatus::MEMORY_FAULT),
+    (
+        QueueError::MemoryViolation,
+        5,
+        0,
+        HsaStatus::ERROR_MEMORY_FAULT,
+    ),
     (
         QueueError::ApertureViolation,
         6,
         1 << 29,
-        HsaStatus::MEMORY_APERTURE_VIOLATION,
+        HsaStatus::ERROR_MEMORY_APERTURE_VIOLATION,
     ),
     (
         QueueError::DispatchDimensions,
         16,
         0x2,
-        HsaStatus::INCOMPATIBLE_ARGUMENTS,
+        HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS,
     ),
     (
         QueueError::GroupSegmentSize,
         17,
         0x4,
-        HsaStatus::INVALID_ALLOCATION,
+        HsaStatus::ERROR_INVALID_ALLOCATION,
     ),
     (
         QueueError::CodeInvalid,
         18,
         0x8,
-        HsaStatus::INVALID_CODE_OBJECT,
+        HsaStatus::ERROR_INVALID_CODE_OBJECT,
     ),
     (
         QueueError::PacketReserved,
         19,
         0x20,
-        HsaStatus::INVALID_PACKET_FORMAT,
+        HsaStatus::ERROR_INVALID_PACKET_FORMAT,
     ),
     (
         QueueError::PacketUnsupported,
         20,
         0x20,
-        HsaStatus::INVALID_PACKET_FORMAT,
+        HsaStatus::ERROR_INVALID_PACKET_FORMAT,
     ),
     (
         QueueError::WorkgroupSize,
         21,
         0x40,
-        HsaStatus::INVALID_ARGUMENT,
+        HsaStatus::ERROR_INVALID_ARGUMENT,
     ),
-    (QueueError::Registers, 22, 0x80, HsaStatus::INVALID_ISA),
+    (
+        QueueError::Registers,
+        22,
+        0x80,
+        HsaStatus::ERROR_INVALID_ISA,
+    ),
     (
         QueueError::VendorPacketUnsupported,
         23,
         0x100,
-        HsaStatus::INVALID_PACKET_FORMAT,
+        HsaStatus::ERROR_INVALID_PACKET_FORMAT,
     ),
     // A request to grow scratch memory that is not met.
-    (QueueError::Scratch, 0, 0x1, HsaStatus::OUT_OF_RESOURCES),
+    (
+        QueueError::Scratch,
+        0,
+        0x1,
+        HsaStatus::ERROR_OUT_OF_RESOURCES,
+    ),
     (QueueError::Preemption, 30, 0, HsaStatus::ERROR),
 ];
 

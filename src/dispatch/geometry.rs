@@ -2,7 +2,7 @@
 //!
 //! Knows: sizes, limits and where each limit comes from. Must not know: command-line defaults, queues. Follows HSA PSAS
 //! 1.2, "Kernel dispatch packet", and AMDGPUUsage, "Code Object V3 to V6 Metadata".
-use super::status::HsaStatus;
+use crate::loader::HsaStatus;
 
 /// Grid and workgroup of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,12 +177,12 @@ impl GeometryError {
             | Self::UnusedDimension { .. }
             | Self::GridDimension { .. }
             | Self::Workgroups { .. }
-            | Self::PartialWorkgroup { .. } => HsaStatus::INCOMPATIBLE_ARGUMENTS,
+            | Self::PartialWorkgroup { .. } => HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS,
             Self::WorkgroupDimension { .. }
             | Self::WorkgroupSize { .. }
-            | Self::RequiredWorkgroupSize { .. } => HsaStatus::INVALID_ARGUMENT,
-            Self::GroupSegment { .. } => HsaStatus::INVALID_ALLOCATION,
-            Self::PrivateSegment { .. } => HsaStatus::OUT_OF_RESOURCES,
+            | Self::RequiredWorkgroupSize { .. } => HsaStatus::ERROR_INVALID_ARGUMENT,
+            Self::GroupSegment { .. } => HsaStatus::ERROR_INVALID_ALLOCATION,
+            Self::PrivateSegment { .. } => HsaStatus::ERROR_OUT_OF_RESOURCES,
         }
     }
 }
@@ -506,7 +506,7 @@ mod tests {
                 .check(&none, &LIMITS, 0, 2 << 20)
                 .unwrap_err()
                 .status(),
-            HsaStatus::OUT_OF_RESOURCES
+            HsaStatus::ERROR_OUT_OF_RESOURCES
         );
     }
 }

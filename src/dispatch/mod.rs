@@ -10,9 +10,9 @@ pub mod kernarg;
 pub mod layout;
 pub mod packet;
 pub mod ring;
-pub mod status;
 mod wire;
 
+pub use crate::loader::HsaStatus;
 pub use exception::QueueError;
 pub use geometry::{Geometry, GeometryError, KernelRequirements, LaunchLimits};
 pub use kernarg::{KernargBuilder, KernargError};
@@ -21,4 +21,3 @@ pub use packet::{
     KernelDispatchPacket, PacketType,
 };
 pub use ring::{Doorbell, QueueMemory, RingClosed, Waiter};
-pub use status::HsaStatus;

@@ -4,7 +4,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::cu::{DispatchRequest, Outcome, RefuseReason, Snapshot, Step};
+use super::cu::{
+    DispatchRequest, Engine, EngineOptions, Outcome, RefuseReason, Run, Snapshot, Step,
+    UnsupportedTarget, Worker,
+};
+use super::models::Device;
+use super::vm::AddressSpace;
 
 /// The compute units of one agent.
 pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
@@ -41,42 +46,71 @@ pub(super) trait Dispatch: Send + Sync + 'static {
     fn snapshot(&self) -> Snapshot;
 }
 
-/// No compute units: every dispatch is refused.
+/// The compute units of the product: the engine, or none where it does not execute the target's code. Such a device can
+/// be looked at and loaded to; its dispatches are refused.
 #[derive(Debug)]
-pub(super) struct Absent;
-
-impl ComputeUnits for Absent {
-    type Run = std::convert::Infallible;
-    type Worker = ();
-
-    fn begin(&self, request: &DispatchRequest) -> Result<Arc<Self::Run>, RefuseReason> {
-        Err(RefuseReason::KernelObject {
-            address: request.kernel_object,
-            what: String::from("this device has no compute units"),
-        })
-    }
-
-    fn worker(&self) {}
-
-    fn invalidate_code(&self) {}
+pub(super) struct Units {
+    engine: Result<Engine, UnsupportedTarget>,
 }
 
-impl Dispatch for std::convert::Infallible {
-    type Worker = ();
+impl Units {
+    pub(super) fn new(device: &Device, vm: Arc<AddressSpace>) -> Self {
+        let options = EngineOptions {
+            compute_units: device.model.compute_units,
+            ..EngineOptions::default()
+        };
+        Self {
+            engine: Engine::new(&device.target, vm, options),
+        }
+    }
+}
 
-    fn step(&self, (): &mut (), _stop: &dyn Fn() -> bool) -> Step {
-        match *self {}
+impl ComputeUnits for Units {
+    type Run = Run;
+    type Worker = Option<Worker>;
+
+    fn begin(&self, request: &DispatchRequest) -> Result<Arc<Run>, RefuseReason> {
+        match &self.engine {
+            Ok(engine) => engine.begin(request),
+            Err(unsupported) => Err(RefuseReason::KernelObject {
+                address: request.kernel_object,
+                what: unsupported.to_string(),
+            }),
+        }
+    }
+
+    fn worker(&self) -> Option<Worker> {
+        self.engine.as_ref().ok().map(Engine::worker)
+    }
+
+    fn invalidate_code(&self) {
+        if let Ok(engine) = &self.engine {
+            engine.invalidate_code();
+        }
+    }
+}
+
+impl Dispatch for Run {
+    type Worker = Option<Worker>;
+
+    #[inline]
+    fn step(&self, worker: &mut Option<Worker>, stop: &dyn Fn() -> bool) -> Step {
+        match worker {
+            Some(worker) => Self::step(self, worker, stop),
+            // Never met: a run is begun by an engine, whose lanes have workers.
+            None => Step::Idle,
+        }
     }
 
     fn cancel(&self) {
-        match *self {}
+        Self::cancel(self);
     }
 
     fn outcome(&self) -> Option<Outcome> {
-        match *self {}
+        Self::outcome(self)
     }
 
     fn snapshot(&self) -> Snapshot {
-        match *self {}
+        Self::snapshot(self)
     }
 }

@@ -213,7 +213,8 @@ impl Memory {
         Ok(())
     }
 
-    pub(super) fn unmap(&self, handle: MemoryHandle, gpus: &[GpuId]) -> Result<(), DriverError> {
+    /// Gives whether the memory could be executed.
+    pub(super) fn unmap(&self, handle: MemoryHandle, gpus: &[GpuId]) -> Result<bool, DriverError> {
         const CALL: &str = "unmap_memory";
         let mut objects = self.lock();
         let object = objects
@@ -226,10 +227,11 @@ impl Memory {
                 vm.unmap(object.address, object.size_bytes);
             }
         }
-        Ok(())
+        Ok(object.flags.contains(MemoryFlags::EXECUTABLE))
     }
 
-    pub(super) fn free(&self, handle: MemoryHandle) -> Result<(), DriverError> {
+    /// Gives whether the memory could be executed.
+    pub(super) fn free(&self, handle: MemoryHandle) -> Result<bool, DriverError> {
         let mut objects = self.lock();
         let object = objects
             .map
@@ -247,7 +249,7 @@ impl Memory {
         {
             *used -= object.size_bytes;
         }
-        Ok(())
+        Ok(object.flags.contains(MemoryFlags::EXECUTABLE))
     }
 
     fn agent(&self, gpu: GpuId, call: &'static str) -> Result<&AgentMemory, DriverError> {

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use self::compute::ComputeUnits;
+use self::compute::{ComputeUnits, Units};
 use self::events::Events;
 use self::memory::{AgentMemory, Memory};
 use self::models::Device;
@@ -56,7 +56,7 @@ const GPUVM_APERTURE: (u64, u64) = (0x20_0000, 0x7fff_ffff_ffff);
 /// # Errors
 /// When the host gives no address space.
 pub fn open(devices: &[Device]) -> Result<Arc<dyn Driver>, DriverError> {
-    let device = VirtualDevice::open(devices, Backing::Anonymous, |_, _| compute::Absent)?;
+    let device = VirtualDevice::open(devices, Backing::Anonymous, Units::new)?;
     Ok(Arc::new(device))
 }
 
@@ -160,6 +160,15 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             })
     }
 
+    /// Code that was unmapped may be followed by other code at the same address.
+    fn invalidate_code(&self, executable: bool) {
+        if executable {
+            for gpu in &self.gpus {
+                gpu.compute.invalidate_code();
+            }
+        }
+    }
+
     fn event(&self, event: EventId, known: bool, call: &'static str) -> Result<(), DriverError> {
         if known {
             return Ok(());
@@ -255,11 +264,15 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
     }
 
     fn unmap_memory(&self, handle: MemoryHandle, gpus: &[GpuId]) -> Result<(), DriverError> {
-        self.memory.unmap(handle, gpus)
+        let executable = self.memory.unmap(handle, gpus)?;
+        self.invalidate_code(executable);
+        Ok(())
     }
 
     fn free_memory(&self, handle: MemoryHandle) -> Result<(), DriverError> {
-        self.memory.free(handle)
+        let executable = self.memory.free(handle)?;
+        self.invalidate_code(executable);
+        Ok(())
     }
 
     fn create_queue(&self, request: &CreateQueue) -> Result<CreatedQueue, DriverError> {

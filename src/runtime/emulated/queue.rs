@@ -249,10 +249,13 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }) else {
             return;
         };
+        // Another thread is still inside; it will see the end too, and the outcome with it.
+        let Some(outcome) = run.outcome() else {
+            return;
+        };
         packet.run = None;
         let (signal, start) = (packet.completion_signal, packet.start);
         state.running -= 1;
-        let outcome = run.outcome();
         lane.slot.enter();
         let done = self.account(&mut state, outcome).and_then(|()| {
             self.retire(&mut state)?;
@@ -267,10 +270,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         lane.slot.leave();
     }
 
-    fn account(&self, state: &mut State<C::Run>, outcome: Option<Outcome>) -> Result<(), Stop> {
-        let Some(outcome) = outcome else {
-            return Ok(());
-        };
+    fn account(&self, state: &mut State<C::Run>, outcome: Outcome) -> Result<(), Stop> {
         state.counters.wave_instructions += outcome.counters.wave_instructions;
         state.counters.waves += outcome.counters.waves;
         state.counters.workgroups += outcome.counters.workgroups;

@@ -657,27 +657,27 @@ fn malformed_packets_stop_their_queue_with_rocrs_status() {
         ..dispatch(1, 0, false)
     };
     for (packet, status, code) in [
-        (reserved, HsaStatus::INVALID_PACKET_FORMAT, 0x20),
+        (reserved, HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x20),
         (
             AqlPacket::from(agent),
-            HsaStatus::INVALID_PACKET_FORMAT,
+            HsaStatus::ERROR_INVALID_PACKET_FORMAT,
             0x20,
         ),
-        (vendor(3), HsaStatus::INVALID_PACKET_FORMAT, 0x100),
-        (vendor(0), HsaStatus::INVALID_PACKET_FORMAT, 0x100),
+        (vendor(3), HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x100),
+        (vendor(0), HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x100),
         (
             AqlPacket::from(no_dimensions),
-            HsaStatus::INCOMPATIBLE_ARGUMENTS,
+            HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS,
             0x2,
         ),
         (
             AqlPacket::from(too_much_lds),
-            HsaStatus::INVALID_ALLOCATION,
+            HsaStatus::ERROR_INVALID_ALLOCATION,
             0x4,
         ),
         (
             AqlPacket::from(dispatch(0xbad0, 0, false)),
-            HsaStatus::INVALID_CODE_OBJECT,
+            HsaStatus::ERROR_INVALID_CODE_OBJECT,
             0x8,
         ),
     ] {
