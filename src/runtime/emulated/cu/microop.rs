@@ -105,8 +105,8 @@ pub(crate) mod imm_flags {
     pub(crate) const CLAMP: i32 = 1 << 16;
     /// Lowest of the three neg bits of VOP3P integer operations ("signed", for the iu forms).
     pub(crate) const NEG: i32 = 17;
-    /// Lowest of the two `op_sel` bits of `v_permlane*` (fetch inactive lanes, bound control) and of `v_swap_b16` (the high
-    /// half of the source, of the destination).
+    /// Lowest of the four `op_sel` bits of VOP3 operations: `v_permlane*` (fetch inactive lanes, bound control), `v_swap_b16`
+    /// (the high half of the source, of the destination), `v_cvt_sr_*` (the byte of the destination, in bits 3:2).
     pub(crate) const OP_SEL: i32 = 17;
     /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.
     pub(crate) const MATRIX: i32 = 20;

@@ -799,6 +799,10 @@ impl Vector for Avx2 {
         self.select(self.dunord(a, a), self.splat(0), r)
     }
     #[inline(always)]
+    fn cvt_f16_f32_rtz(self, a: __m256i) -> __m256i {
+        cpu!(_mm256_cvtepu16_epi32(_mm256_cvtps_ph::<3>(ps(a))))
+    }
+    #[inline(always)]
     fn qand(self, a: Quad, b: Quad) -> Quad {
         Quad(
             cpu!(_mm256_and_si256(a.0, b.0)),

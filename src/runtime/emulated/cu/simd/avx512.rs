@@ -793,6 +793,10 @@ impl Vector for Avx512 {
         )
     }
     #[inline(always)]
+    fn cvt_f16_f32_rtz(self, a: __m512i) -> __m512i {
+        cpu!(_mm512_cvtepu16_epi32(_mm512_cvtps_ph::<3>(ps(a))))
+    }
+    #[inline(always)]
     fn qand(self, a: Quad, b: Quad) -> Quad {
         Quad(
             cpu!(_mm512_and_si512(a.0, b.0)),

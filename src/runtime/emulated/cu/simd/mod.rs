@@ -12,6 +12,7 @@
 
 pub(crate) mod avx2;
 pub(crate) mod avx512;
+pub(crate) mod fp8;
 pub(crate) mod portable;
 pub(crate) mod scalar;
 pub(crate) mod soft;
@@ -739,6 +740,13 @@ pub(crate) trait Vector: Copy + 'static {
     #[inline(always)]
     fn cvt_u32_f64(self, a: Self::Q) -> Self::W {
         self.narrow1(a, |a| f64::from_bits(a) as u32)
+    }
+    /// f16 (zero-extended) from f32, toward zero.
+    #[inline(always)]
+    fn cvt_f16_f32_rtz(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| {
+            soft::F32.convert(u64::from(a), soft::F16, soft::Round::Zero) as u32
+        })
     }
     #[inline(always)]
     fn qand(self, a: Self::Q, b: Self::Q) -> Self::Q {

@@ -162,6 +162,8 @@ impl Translator<'_> {
         } else if row.encoding == Encoding::Vop3p {
             // the integer dot products and matrix operations read neg as "signed"
             imm |= i32::from(mods.neg & 7) << imm_flags::NEG;
+        } else {
+            imm |= i32::from(mods.op_sel & 15) << imm_flags::OP_SEL;
         }
         imm
     }
@@ -647,7 +649,10 @@ impl Translator<'_> {
 
 /// Operations that write one half of their destination by themselves.
 fn mixes_half(sem: Sem) -> bool {
-    matches!(sem, Sem::v_fma_mixlo_f16 | Sem::v_fma_mixhi_f16)
+    matches!(
+        sem,
+        Sem::v_fma_mixlo_f16 | Sem::v_fma_mixhi_f16 | Sem::v_mad_mixlo_f16 | Sem::v_mad_mixhi_f16
+    )
 }
 
 const _: () = assert!(MERGE_TEMP + 4 <= layout::TEMP_ROWS);
