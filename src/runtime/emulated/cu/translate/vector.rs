@@ -111,12 +111,23 @@ impl Translator<'_> {
         let Ok(sem) = row.sem else {
             return Err(Refusal::unsupported(row.sem.err().unwrap_or_default()));
         };
+        if sem == Sem::v_swap_b16 {
+            return self.swap_halves(operands);
+        }
         let roles = self.roles(row, operands, mods)?;
         let mut op = self.operation(sem);
         op.imm = self.immediate(row, mods);
         self.check_rounding(row, sem)?;
         [op.a, op.b, op.c] = roles.sources;
         op.aux = roles.aux.map_or(0, |slot| slot.0);
+        match sem {
+            Sem::v_movrels_b32
+            | Sem::v_movreld_b32
+            | Sem::v_movrelsd_b32
+            | Sem::v_movrelsd_2_b32
+            | Sem::v_swaprel_b32 => op.aux = self.shape.vgpr(self.shape.vgprs),
+            _ => {}
+        }
         let Some((spec, target, half)) = roles.d else {
             self.push(op);
             return Ok(());
@@ -135,6 +146,32 @@ impl Translator<'_> {
         if let (Some(_), Some(carry)) = (mods.dpp, roles.aux) {
             self.internal(Internal::result_dpp_mask, |op| op.d = carry);
         }
+        Ok(())
+    }
+
+    /// `v_swap_b16` writes a half of its source too: it works on whole registers and is told the halves.
+    fn swap_halves(&mut self, operands: &[Operand; MAX_OPERANDS]) -> Result<(), Refusal> {
+        let [
+            Operand::Vgpr {
+                index: d,
+                half: into,
+                ..
+            },
+            Operand::Vgpr {
+                index: a,
+                half: from,
+                ..
+            },
+            ..,
+        ] = *operands
+        else {
+            return Err(Refusal::unsupported("swap with a scalar"));
+        };
+        let mut op = self.operation(Sem::v_swap_b16);
+        (op.d, op.a) = (self.vgpr(d, 1)?, self.vgpr(a, 1)?);
+        let halves = i32::from(from == Half::Hi) | i32::from(into == Half::Hi) << 1;
+        op.imm = halves << imm_flags::OP_SEL;
+        self.push(op);
         Ok(())
     }
 
