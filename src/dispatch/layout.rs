@@ -141,6 +141,14 @@ pub mod queue_offset {
     /// `private_segment_aperture_base_hi`.
     pub const PRIVATE_SEGMENT_APERTURE_BASE_HI: u64 =
         offset_of!(AmdQueue, private_segment_aperture_base_hi) as u64;
+    /// `max_cu_id`, and `max_wave_id` behind it.
+    pub const MAX_CU_ID: u64 = offset_of!(AmdQueue, max_cu_id) as u64;
+    /// `read_dispatch_id_field_base_byte_offset`.
+    pub const READ_DISPATCH_ID_FIELD_BASE_BYTE_OFFSET: u64 =
+        offset_of!(AmdQueue, read_dispatch_id_field_base_byte_offset) as u64;
+    /// `scratch_wave64_lane_byte_size`, and `queue_properties` behind it.
+    pub const SCRATCH_WAVE64_LANE_BYTE_SIZE: u64 =
+        offset_of!(AmdQueue, scratch_wave64_lane_byte_size) as u64;
     /// `read_dispatch_id`.
     pub const READ_DISPATCH_ID: u64 = offset_of!(AmdQueue, read_dispatch_id) as u64;
     /// `queue_inactive_signal`.

@@ -1,0 +1,84 @@
+//! Errors of the runtime that are not a dispatch's own.
+//!
+//! Knows: what a caller can do about them. Must not know: exit codes.
+use super::driver::DriverError;
+use super::emulated::models::ModelError;
+use crate::loader::HsaStatus;
+
+/// Why the runtime could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// No such device on this machine: an error of the environment.
+    #[error("no device {selection}: {what}")]
+    NoDevice {
+        /// What was asked for.
+        selection: String,
+        /// What is missing.
+        what: String,
+    },
+    /// No embedded GPU of that name.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The driver refused a call.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A range outside a buffer.
+    #[error("{len} bytes at offset {offset} are outside a buffer of {size_bytes} bytes")]
+    OutOfRange {
+        /// Offset in the buffer.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+        /// Size of the buffer.
+        size_bytes: u64,
+    },
+    /// An allocation of no bytes.
+    #[error("an allocation of 0 bytes")]
+    EmptyAllocation,
+    /// A queue of a size that is not possible.
+    #[error("a queue of {packets} packets; it must be a power of two from {least} to {most}")]
+    QueueSize {
+        /// As asked for.
+        packets: u32,
+        /// The least.
+        least: u32,
+        /// The most.
+        most: u32,
+    },
+    /// Arguments of different agents or runtimes.
+    #[error("{what} belongs to another agent")]
+    ForeignAgent {
+        /// What does.
+        what: &'static str,
+    },
+}
+
+impl RuntimeError {
+    /// ROCr's status for it.
+    #[must_use]
+    pub fn status(&self) -> HsaStatus {
+        match self {
+            Self::NoDevice { .. }
+            | Self::Driver(DriverError::NoDevice { .. } | DriverError::Exhausted { .. }) => {
+                HsaStatus::ERROR_OUT_OF_RESOURCES
+            }
+            Self::Driver(DriverError::System { .. }) => HsaStatus::ERROR,
+            Self::QueueSize { .. } => HsaStatus::ERROR_INVALID_QUEUE_CREATION,
+            Self::ForeignAgent { .. } => HsaStatus::ERROR_INVALID_AGENT,
+            Self::Model(_) | Self::Driver(_) | Self::OutOfRange { .. } | Self::EmptyAllocation => {
+                HsaStatus::ERROR_INVALID_ARGUMENT
+            }
+        }
+    }
+
+    /// What to try, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoDevice { .. } => Some("use the embedded GPU: --device emu, or emu:MODEL"),
+            Self::Model(_) => Some("`rocr info --models` lists the embedded GPUs"),
+            _ => None,
+        }
+    }
+}
