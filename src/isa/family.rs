@@ -167,6 +167,13 @@ impl IsaFamily {
         matches!(self, Self::Gfx90a | Self::Gfx942)
     }
 
+    /// VGPRs and AccVGPRs are one register file, and matrix operations choose between them
+    /// (gfx90a on); CDNA1's matrix results are AccVGPRs always.
+    #[must_use]
+    pub const fn has_unified_vgprs(self) -> bool {
+        !matches!(self, Self::Gfx908)
+    }
+
     /// The global data share exists; without it DS instructions ignore their GDS bit.
     #[must_use]
     pub const fn has_gds(self) -> bool {

@@ -305,7 +305,8 @@ impl Decoder {
             blgp: bits(high, 29, 3) as u8,
             ..Mods::default()
         };
-        let acc_cd = bit(word, 15);
+        // CDNA1 has no ACC_CD bit: its results and addends are AccVGPRs
+        let acc_cd = bit(word, 15) || !self.family.has_unified_vgprs();
         let mut operands = Operands::default();
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
             let (code, agpr) = match spec.field {
@@ -324,9 +325,16 @@ impl Decoder {
                 *operand = vgpr_or_agpr(u32::from(index), dwords, agpr);
             }
         }
+        // the moves name their AccVGPR whatever the ACC bits say
         match row.mnemonic {
-            "v_accvgpr_read_b32" => as_agpr(&mut operands[1]),
-            "v_accvgpr_write_b32" => as_agpr(&mut operands[0]),
+            "v_accvgpr_read_b32" => {
+                operands[0] = as_vgpr(operands[0]);
+                operands[1] = as_agpr(operands[1]);
+            }
+            "v_accvgpr_write_b32" => {
+                operands[0] = as_agpr(operands[0]);
+                operands[1] = as_vgpr(operands[1]);
+            }
             _ => {}
         }
         Ok(self.finish(row, operands, mods))
@@ -406,13 +414,25 @@ impl Decoder {
 /// `v_accvgpr_mov_b32` names AccVGPRs through VGPR fields.
 fn agpr_move(row: &Row, operands: &mut Operands) {
     if row.encoding == Encoding::Vop1 && row.mnemonic == "v_accvgpr_mov_b32" {
-        as_agpr(&mut operands[0]);
-        as_agpr(&mut operands[1]);
+        operands[0] = as_agpr(operands[0]);
+        operands[1] = as_agpr(operands[1]);
     }
 }
 
-fn as_agpr(operand: &mut Operand) {
-    if let Operand::Vgpr { index, dwords, .. } = *operand {
-        *operand = Operand::Agpr { index, dwords };
+fn as_agpr(operand: Operand) -> Operand {
+    match operand {
+        Operand::Vgpr { index, dwords, .. } => Operand::Agpr { index, dwords },
+        other => other,
+    }
+}
+
+fn as_vgpr(operand: Operand) -> Operand {
+    match operand {
+        Operand::Agpr { index, dwords } => Operand::Vgpr {
+            index,
+            dwords,
+            half: Half::Full,
+        },
+        other => other,
     }
 }

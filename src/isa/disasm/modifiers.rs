@@ -195,7 +195,9 @@ impl Printer<'_> {
             self.text.push_str(" clamp");
         }
         self.output_modifier();
-        if row.encoding != Encoding::Vopc {
+        // conversions from 8-bit floats have no destination select
+        let from_f8 = row.mnemonic.ends_with("_fp8") || row.mnemonic.ends_with("_bf8");
+        if row.encoding != Encoding::Vopc && !from_f8 {
             write!(self.text, " dst_sel:{}", select(sdwa.dst_sel)).ok();
             self.text.push_str(match sdwa.dst_unused {
                 SdwaUnused::Pad => " dst_unused:UNUSED_PAD",

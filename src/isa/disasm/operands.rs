@@ -206,12 +206,18 @@ impl Printer<'_> {
             return;
         }
         let signed = value as i32;
-        if (-16..=64).contains(&signed) {
+        // 64-bit operands extend the literal with zeros, or have it as their upper half
+        let wide = matches!(
+            spec.ty,
+            Ty::B64 | Ty::U64 | Ty::I64 | Ty::F64 | Ty::PkF32 | Ty::PkB32
+        );
+        if (0..=64).contains(&signed) || !wide && (-16..0).contains(&signed) {
             write!(self.text, "{signed}").ok();
             return;
         }
         let float = match spec.ty {
             Ty::F16 | Ty::I16 | Ty::U16 | Ty::B16 | Ty::PkF16 => None,
+            _ if wide => None,
             _ => names::FLOAT_BITS.iter().position(|&bits| bits == value),
         };
         match float {
