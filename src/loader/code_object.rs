@@ -17,7 +17,8 @@ use super::metadata::{KernelMetadata, Metadata, PrintfFormat};
 use super::relocation::Relocation;
 use super::sections::{Note, Section, SectionTables, notes};
 use super::symbol::{Symbol, SymbolIndex, SymbolOffset, SymbolType};
-use super::target::{MatchKind, Mismatch, TargetId, WaveSize, compatibility};
+use super::target::WaveSize;
+use super::target_id::{MatchKind, Mismatch, TargetError, TargetId, compatibility};
 use super::v2::{self, V2Summary};
 
 /// Vendor name of the notes of V3 and later.
@@ -194,7 +195,7 @@ impl CodeObject {
         let bytes = bytes.into();
         let header = Header::parse(&bytes)?;
         let version = Version::from_abi(header.abi_version).ok_or(LoadError::Target(
-            super::target::TargetError::AbiVersion(header.abi_version),
+            TargetError::AbiVersion(header.abi_version),
         ))?;
         let mut warnings = Vec::new();
         let known_target = match version {

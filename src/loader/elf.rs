@@ -128,8 +128,8 @@ impl Header {
             });
         }
         let abi_version = byte(8)?;
-        if abi_version > super::target::ELFABIVERSION_AMDGPU_HSA_V6 {
-            return Err(super::target::TargetError::AbiVersion(abi_version).into());
+        if abi_version > super::target_id::ELFABIVERSION_AMDGPU_HSA_V6 {
+            return Err(super::target_id::TargetError::AbiVersion(abi_version).into());
         }
         if bytes.len() < HEADER_SIZE {
             return Err(truncated());

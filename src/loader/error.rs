@@ -5,7 +5,7 @@
 
 use super::metadata::MetadataError;
 use super::status::HsaStatus;
-use super::target::TargetError;
+use super::target_id::TargetError;
 
 /// Something that holds code objects, or could, and is not a bare code object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

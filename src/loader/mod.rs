@@ -19,6 +19,7 @@ mod sections;
 pub mod status;
 pub mod symbol;
 pub mod target;
+pub mod target_id;
 mod v2;
 
 pub use addr::DeviceAddr;
@@ -34,9 +35,8 @@ pub use relocation::{Relocation, RelocationType};
 pub use sections::{Note, Section, SectionType};
 pub use status::HsaStatus;
 pub use symbol::{Symbol, SymbolOffset, SymbolPlace, SymbolType};
-pub use target::{
-    Family, Feature, MatchKind, Mismatch, Target, TargetError, TargetId, WaveSize, compatibility,
-};
+pub use target::{Family, Target, WaveSize};
+pub use target_id::{Feature, MatchKind, Mismatch, TargetError, TargetId, compatibility};
 pub use v2::V2Summary;
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use super::bytes::{range_at, u16_at, u32_at};
 use super::error::LoadError;
 use super::sections::Note;
 use super::symbol::{Symbol, SymbolType};
-use super::target::{Feature, Target, TargetId};
+use super::target::Target;
+use super::target_id::{Feature, TargetId};
 
 /// Vendor name of V2's notes.
 pub(super) const NOTE_NAME_AMD: &str = "AMD";
