@@ -11,7 +11,7 @@ use super::run::{Run, Worker};
 use super::simd::SimdLevel;
 use super::wave::Env;
 use crate::isa::IsaFamily;
-use crate::loader::target::{Family, Target, TargetId};
+use crate::loader::{Family, Target, TargetId};
 use crate::runtime::emulated::vm::AddressSpace;
 
 /// Flat aperture of LDS, bits 63:32 (KFD, kfd_flat_memory.c: `lds_base` 1 << 48).
