@@ -80,6 +80,40 @@ pub(super) struct Group {
     cursor: usize,
 }
 
+#[cfg(test)]
+impl Group {
+    /// A workgroup of one wave with blank registers, to execute `program` from its entry.
+    pub(super) fn bare(program: &Arc<Program>, lds_bytes: usize, scratch_bytes: usize) -> Self {
+        let mut wave = Wave {
+            block: Vec::new(),
+            scratch: Vec::new(),
+            program: Arc::clone(program),
+            pc: program.index_of(program.key.entry).unwrap_or(u32::MAX),
+            state: WaveState::Running,
+        };
+        zeroed(&mut wave.block, program.key.shape.block_bytes());
+        zeroed(&mut wave.scratch, scratch_bytes);
+        let mut lds = Vec::new();
+        zeroed(&mut lds, lds_bytes);
+        Self { id: [0; 3], size: [1; 3], waves: vec![wave], used: 1, lds, cursor: 0 }
+    }
+
+    /// A dword of the first wave's block.
+    pub(super) fn dword(&self, offset: u32) -> u32 {
+        self.waves[0].dword(offset)
+    }
+
+    /// Sets a dword of the first wave's block.
+    pub(super) fn set_dword(&mut self, offset: u32, value: u32) {
+        self.waves[0].set_dword(offset, value);
+    }
+
+    /// Address of the first wave's private memory.
+    pub(super) fn scratch_address(&self) -> u64 {
+        self.waves[0].scratch.as_ptr() as u64
+    }
+}
+
 /// How a turn of a workgroup ended.
 #[derive(Debug)]
 pub(super) enum Turn {

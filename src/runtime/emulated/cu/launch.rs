@@ -230,6 +230,42 @@ impl Launch {
         })
     }
 
+    /// A launch for a wave whose registers are set by hand.
+    #[cfg(test)]
+    pub(super) fn bare(shape: WaveShape, lds_bytes: u32, private_bytes: u32, mode_register: u32) -> Self {
+        Self {
+            request: DispatchRequest {
+                dimensions: 1,
+                workgroup_size: [1; 3],
+                grid_size: [1; 3],
+                private_segment_size: private_bytes,
+                group_segment_size: lds_bytes,
+                kernel_object: 0,
+                kernarg_address: 0,
+                packet_address: 0,
+                queue_address: 0,
+                dispatch_id: 0,
+            },
+            shape,
+            entry: 0,
+            mode_register,
+            user_sgprs: Vec::new(),
+            private_buffer_at: None,
+            flat_scratch_at: None,
+            system_sgprs_at: 0,
+            workgroup_id: [false; 3],
+            workgroup_info: false,
+            private_segment: false,
+            work_item_ids: 1,
+            packed_ids: false,
+            flat_scratch: FlatScratch::Architected,
+            ids_in_ttmps: false,
+            private_bytes,
+            lds_bytes,
+            groups: [1; 3],
+        }
+    }
+
     /// The parts of MODE that translation depends on.
     pub(super) fn mode(&self) -> Mode {
         Mode::new(self.mode_register)

@@ -23,7 +23,11 @@ mod program;
 mod run;
 #[allow(dead_code, unused_imports, reason = "the operations are being written")]
 mod simd;
+#[cfg(test)]
+mod testing;
 mod translate;
+#[cfg(test)]
+mod vectors;
 #[allow(dead_code, reason = "the operations are being written")]
 mod wave;
 
