@@ -108,10 +108,6 @@ impl Group {
         self.waves[0].set_dword(offset, value);
     }
 
-    /// Address of the first wave's private memory.
-    pub(super) fn scratch_address(&self) -> u64 {
-        self.waves[0].scratch.as_ptr() as u64
-    }
 }
 
 /// How a turn of a workgroup ended.

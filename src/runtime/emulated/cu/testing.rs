@@ -48,11 +48,6 @@ impl Registers {
         s[127] = if lanes == 64 { !0 } else { 0 };
         Self { s, scc: false, v: vec![[0; 64]; 256], a: vec![[0; 64]; 256] }
     }
-
-    /// A scalar pair.
-    pub(crate) fn pair(&self, at: usize) -> u64 {
-        u64::from(self.s[at]) | u64::from(self.s[at + 1]) << 32
-    }
 }
 
 /// Memory for a wave's code and data.

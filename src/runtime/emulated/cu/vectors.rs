@@ -109,6 +109,9 @@ fn vector_single_instructions_of_rdna3() {
         for level in levels() {
             let mut registers = Registers::new(32);
             let state = &record["pre"];
+            for lane in 0..lanes {
+                registers.v[255][lane as usize] = lane;
+            }
             for (register, lane, value) in vector_cells(state, lanes) {
                 registers.v[register][lane as usize] = value;
             }

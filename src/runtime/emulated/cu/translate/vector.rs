@@ -207,6 +207,9 @@ impl Translator<'_> {
 
     /// Arithmetic is executed in round-to-nearest-even; another mode is refused where it would show.
     fn check_rounding(&self, row: &Row, sem: Sem) -> Result<(), Refusal> {
+        if has_own_rounding(row) {
+            return Ok(());
+        }
         let Some(ty) = row
             .operands
             .iter()
@@ -368,6 +371,7 @@ impl Translator<'_> {
     ) -> Option<(Internal, i32)> {
         let bit = |mask: u8| mask >> number & 1 != 0;
         let packed = row.encoding == Encoding::Vop3p && !row.flags.contains(RowFlags::MAI);
+        let own = has_own_rounding(row);
         let mut imm = 0;
         let mut set = |yes: bool, flag: i32| {
             if yes {
@@ -396,7 +400,7 @@ impl Translator<'_> {
                 set(float && bit(mods.neg), source::NEG);
                 set(float && bit(mods.neg_hi), source::NEG_HIGH);
                 set(
-                    spec.ty == Ty::PkF16 && self.mode.flush_in_f64(),
+                    spec.ty == Ty::PkF16 && !own && self.mode.flush_in_f64(),
                     source::FLUSH,
                 );
                 if imm == source::HIGH_FROM_HIGH {
@@ -443,7 +447,7 @@ impl Translator<'_> {
                 set(bit(mods.neg), source::NEG);
                 set(bit(mods.abs), source::ABS);
                 set(
-                    spec.ty == Ty::F32 && self.mode.flush_in_f32(),
+                    spec.ty == Ty::F32 && !own && self.mode.flush_in_f32(),
                     source::FLUSH,
                 );
                 Internal::source_f32
@@ -656,6 +660,7 @@ impl Translator<'_> {
         if row.flags.contains(RowFlags::MAI) {
             return Ok(None);
         }
+        let flush = flush && !has_own_rounding(row);
         if mixes_half(sem) {
             return if mods.clamp {
                 Err(Refusal::unsupported("clamp on a mixed-precision half"))
@@ -682,6 +687,12 @@ impl Translator<'_> {
         }
         Ok((imm != 0).then_some((op, imm)))
     }
+}
+
+/// Operations whose denormal and rounding rules are their own: dot products and matrix instructions.
+fn has_own_rounding(row: &Row) -> bool {
+    let name = row.sem.map_or("", Sem::name);
+    ["v_dot", "v_mfma", "v_smfmac", "v_wmma", "v_swmmac"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Operations that write one half of their destination by themselves.
