@@ -33,6 +33,7 @@ impl From<String> for Failure {
 fn main() -> Result<(), Failure> {
     println!("cargo::rerun-if-changed=src/isa/tables");
     println!("cargo::rerun-if-changed=build");
+    backends();
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(|e| e.to_string())?);
     let out = PathBuf::from(env::var("OUT_DIR").map_err(|e| e.to_string())?);
     let folder = root.join("src/isa/tables");
@@ -62,4 +63,17 @@ fn main() -> Result<(), Failure> {
     )
     .map_err(|e| e.to_string())?;
     Ok(())
+}
+
+/// Which vector back ends are compiled beside the portable one: `ROCR_BACKENDS` at build time, all by default. Leaving
+/// some out makes development builds shorter.
+fn backends() {
+    println!("cargo::rustc-check-cfg=cfg(backend_avx2, backend_avx512)");
+    println!("cargo::rerun-if-env-changed=ROCR_BACKENDS");
+    let wanted = env::var("ROCR_BACKENDS").unwrap_or_else(|_| "avx2,avx512".to_owned());
+    if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64") {
+        for backend in wanted.split(',').filter(|name| ["avx2", "avx512"].contains(name)) {
+            println!("cargo::rustc-cfg=backend_{backend}");
+        }
+    }
 }

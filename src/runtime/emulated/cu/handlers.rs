@@ -13,15 +13,19 @@ use super::simd::{Portable, SimdLevel};
 use super::wave::Cx;
 use crate::isa::Sem;
 
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512};
+#[cfg(backend_avx2)]
+use super::simd::Avx2;
+#[cfg(backend_avx512)]
+use super::simd::Avx512;
 
 macro_rules! handlers {
     ($list:ident: $($name:ident => $function:ident,)*) => {
         mod $list {
             use super::{Cx, Handler, MicroOp, Portable, ops};
-            #[cfg(target_arch = "x86_64")]
-            use super::{Avx2, Avx512};
+            #[cfg(backend_avx2)]
+            use super::Avx2;
+            #[cfg(backend_avx512)]
+            use super::Avx512;
 
             pub(super) mod portable {
                 use super::{Cx, MicroOp, Portable, ops};
@@ -29,7 +33,7 @@ macro_rules! handlers {
                     ops::$function(Portable, cx, op, pc)
                 })*
             }
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(backend_avx2)]
             pub(super) mod avx2 {
                 use super::{Avx2, Cx, MicroOp, ops};
                 $(#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
@@ -39,7 +43,7 @@ macro_rules! handlers {
                     ops::$function(token, cx, op, pc)
                 })*
             }
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(backend_avx512)]
             pub(super) mod avx512 {
                 use super::{Avx512, Cx, MicroOp, ops};
                 $(#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
@@ -50,9 +54,9 @@ macro_rules! handlers {
                 })*
             }
             pub(super) static PORTABLE: &[Handler] = &[$(portable::$name,)*];
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(backend_avx2)]
             pub(super) static AVX2: &[Handler] = &[$(avx2::$name,)*];
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(backend_avx512)]
             pub(super) static AVX512: &[Handler] = &[$(avx512::$name,)*];
         }
     };
@@ -111,21 +115,19 @@ pub(crate) struct Handlers {
 impl Handlers {
     /// The handlers of `level`, or of the portable back end where the CPU lacks it.
     pub(crate) fn of(level: SimdLevel) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        match level {
-            SimdLevel::Avx512 if level.available() => {
-                return Self {
-                    operations: operations::AVX512,
-                    internal: internal_ops::AVX512,
-                };
-            }
-            SimdLevel::Avx2 if level.available() => {
-                return Self {
-                    operations: operations::AVX2,
-                    internal: internal_ops::AVX2,
-                };
-            }
-            _ => {}
+        #[cfg(backend_avx512)]
+        if level == SimdLevel::Avx512 && level.available() {
+            return Self {
+                operations: operations::AVX512,
+                internal: internal_ops::AVX512,
+            };
+        }
+        #[cfg(backend_avx2)]
+        if level == SimdLevel::Avx2 && level.available() {
+            return Self {
+                operations: operations::AVX2,
+                internal: internal_ops::AVX2,
+            };
         }
         let _ = level;
         Self {

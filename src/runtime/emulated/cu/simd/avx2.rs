@@ -27,7 +27,8 @@ macro_rules! cpu {
 impl Avx2 {
     /// The token, if the CPU has the features.
     pub(crate) fn new() -> Option<Self> {
-        (is_x86_feature_detected!("avx2")
+        (cfg!(backend_avx2)
+            && is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
             && is_x86_feature_detected!("bmi2")

@@ -27,7 +27,8 @@ macro_rules! cpu {
 impl Avx512 {
     /// The token, if the CPU has the features.
     pub(crate) fn new() -> Option<Self> {
-        (is_x86_feature_detected!("avx512f")
+        (cfg!(backend_avx512)
+            && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
