@@ -72,7 +72,10 @@ fn backends() {
     println!("cargo::rerun-if-env-changed=ROCR_BACKENDS");
     let wanted = env::var("ROCR_BACKENDS").unwrap_or_else(|_| "avx2,avx512".to_owned());
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64") {
-        for backend in wanted.split(',').filter(|name| ["avx2", "avx512"].contains(name)) {
+        for backend in wanted
+            .split(',')
+            .filter(|name| ["avx2", "avx512"].contains(name))
+        {
             println!("cargo::rustc-cfg=backend_{backend}");
         }
     }

@@ -95,7 +95,14 @@ impl Group {
         zeroed(&mut wave.scratch, scratch_bytes);
         let mut lds = Vec::new();
         zeroed(&mut lds, lds_bytes);
-        Self { id: [0; 3], size: [1; 3], waves: vec![wave], used: 1, lds, cursor: 0 }
+        Self {
+            id: [0; 3],
+            size: [1; 3],
+            waves: vec![wave],
+            used: 1,
+            lds,
+            cursor: 0,
+        }
     }
 
     /// A dword of the first wave's block.
@@ -107,7 +114,6 @@ impl Group {
     pub(super) fn set_dword(&mut self, offset: u32, value: u32) {
         self.waves[0].set_dword(offset, value);
     }
-
 }
 
 /// How a turn of a workgroup ended.

@@ -232,7 +232,12 @@ impl Launch {
 
     /// A launch for a wave whose registers are set by hand.
     #[cfg(test)]
-    pub(super) fn bare(shape: WaveShape, lds_bytes: u32, private_bytes: u32, mode_register: u32) -> Self {
+    pub(super) fn bare(
+        shape: WaveShape,
+        lds_bytes: u32,
+        private_bytes: u32,
+        mode_register: u32,
+    ) -> Self {
         Self {
             request: DispatchRequest {
                 dimensions: 1,

@@ -14,7 +14,9 @@ use super::simd::SimdLevel;
 use super::translate::Mode;
 use super::wave::{Env, WaveShape, layout};
 use crate::isa::IsaFamily;
-use crate::runtime::emulated::vm::{AddressSpace, Arena, Backing, PAGE_EXECUTE, PAGE_READ, PAGE_WRITE};
+use crate::runtime::emulated::vm::{
+    AddressSpace, Arena, Backing, PAGE_EXECUTE, PAGE_READ, PAGE_WRITE,
+};
 use crate::runtime::instrument::FaultRecord;
 
 /// LDS of a test wave, bytes.
@@ -24,7 +26,10 @@ pub(crate) const PRIVATE_BYTES: u32 = 65536;
 
 /// Every back end that this CPU has.
 pub(crate) fn levels() -> Vec<SimdLevel> {
-    [SimdLevel::Portable, SimdLevel::Avx2, SimdLevel::Avx512].into_iter().filter(|level| level.available()).collect()
+    [SimdLevel::Portable, SimdLevel::Avx2, SimdLevel::Avx512]
+        .into_iter()
+        .filter(|level| level.available())
+        .collect()
 }
 
 /// A wave's registers.
@@ -46,7 +51,12 @@ impl Registers {
         let mut s = [0; 128];
         s[126] = !0;
         s[127] = if lanes == 64 { !0 } else { 0 };
-        Self { s, scc: false, v: vec![[0; 64]; 256], a: vec![[0; 64]; 256] }
+        Self {
+            s,
+            scc: false,
+            v: vec![[0; 64]; 256],
+            a: vec![[0; 64]; 256],
+        }
     }
 }
 
@@ -63,7 +73,11 @@ impl Machine {
     pub(crate) fn new() -> Self {
         let arena = Arc::new(Arena::with_size(Backing::Anonymous, 1 << 30).expect("an arena"));
         let vm = Arc::new(AddressSpace::new(arena).expect("an address space"));
-        let mut machine = Self { vm, code: 0, code_bytes: 65536 };
+        let mut machine = Self {
+            vm,
+            code: 0,
+            code_bytes: 65536,
+        };
         machine.code = machine.allocate(machine.code_bytes, PAGE_READ | PAGE_WRITE | PAGE_EXECUTE);
         machine
     }
@@ -94,13 +108,24 @@ impl Machine {
         code: &[u8],
         registers: &mut Registers,
     ) -> Result<(), Box<FaultRecord>> {
-        let end: u32 = if family.has_wave32() { 0xbfb0_0000 } else { 0xbf81_0000 };
+        let end: u32 = if family.has_wave32() {
+            0xbfb0_0000
+        } else {
+            0xbf81_0000
+        };
         let bytes: Vec<u8> = code.iter().copied().chain(end.to_le_bytes()).collect();
-        assert!(bytes.len() as u64 <= self.code_bytes, "the test's code is too long");
+        assert!(
+            bytes.len() as u64 <= self.code_bytes,
+            "the test's code is too long"
+        );
         // SAFETY: the code pages are mapped and nothing executes them now.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.code as *mut u8, bytes.len()) };
 
-        let shape = WaveShape { lanes, vgprs: 256, agprs: if family.has_wave32() { 0 } else { 256 } };
+        let shape = WaveShape {
+            lanes,
+            vgprs: 256,
+            agprs: if family.has_wave32() { 0 } else { 256 },
+        };
         let env = Env {
             shared_base: SHARED_APERTURE,
             private_base: PRIVATE_APERTURE,
@@ -108,17 +133,30 @@ impl Machine {
             ..Env::default()
         };
         let cache = Cache::new(Handlers::of(level));
-        let key = ProgramKey { entry: self.code, family, shape, mode: Mode::new(mode) };
+        let key = ProgramKey {
+            entry: self.code,
+            family,
+            shape,
+            mode: Mode::new(mode),
+        };
         let program = cache.program(&key, &env, &self.vm);
         let launch = Launch::bare(shape, LDS_BYTES, PRIVATE_BYTES, mode);
-        let mut group = Group::bare(&program, LDS_BYTES as usize, PRIVATE_BYTES as usize * lanes as usize);
+        let mut group = Group::bare(
+            &program,
+            LDS_BYTES as usize,
+            PRIVATE_BYTES as usize * lanes as usize,
+        );
         for (at, &value) in registers.s.iter().enumerate() {
             group.set_dword(layout::SGPRS + 4 * at as u32, value);
         }
         group.set_dword(layout::SCC, u32::from(registers.scc));
         group.set_dword(layout::MODE, mode);
         let offset = |accumulation: bool, index: usize, lane: u32| {
-            let row = if accumulation { shape.agpr(index as u32) } else { shape.vgpr(index as u32) };
+            let row = if accumulation {
+                shape.agpr(index as u32)
+            } else {
+                shape.vgpr(index as u32)
+            };
             row + 4 * lane
         };
         for (index, row) in registers.v.iter().enumerate() {
@@ -134,8 +172,14 @@ impl Machine {
         let slot = self.vm.register_worker();
         slot.enter();
         let stop = || false;
-        let around =
-            Surroundings { launch: &launch, cache: &cache, env: &env, vm: &self.vm, slot: &slot, stop: &stop };
+        let around = Surroundings {
+            launch: &launch,
+            cache: &cache,
+            env: &env,
+            vm: &self.vm,
+            slot: &slot,
+            stop: &stop,
+        };
         let mut retired = 0;
         let turn = loop {
             match group.turn(&around, &mut retired) {
@@ -158,7 +202,12 @@ impl Machine {
                 row[lane as usize] = group.dword(offset(false, index, lane));
             }
         }
-        for (index, row) in registers.a.iter_mut().enumerate().take(shape.agprs as usize) {
+        for (index, row) in registers
+            .a
+            .iter_mut()
+            .enumerate()
+            .take(shape.agprs as usize)
+        {
             for lane in 0..lanes {
                 row[lane as usize] = group.dword(offset(true, index, lane));
             }

@@ -10,10 +10,7 @@
     reason = "loads and stores of wave rows through raw pointers"
 )]
 
-#[cfg_attr(
-    not(backend_avx2),
-    allow(dead_code, reason = "left out of this build")
-)]
+#[cfg_attr(not(backend_avx2), allow(dead_code, reason = "left out of this build"))]
 pub(crate) mod avx2;
 #[cfg_attr(
     not(backend_avx512),

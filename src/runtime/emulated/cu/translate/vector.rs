@@ -403,10 +403,7 @@ impl Translator<'_> {
                     spec.ty == Ty::PkF16 && !own && self.mode.flush_in_f64(),
                     source::FLUSH,
                 );
-                if imm == source::HIGH_FROM_HIGH {
-                    return None;
-                }
-                Internal::source_packed16
+                return (imm != source::HIGH_FROM_HIGH).then_some((Internal::source_packed16, imm));
             }
             Ty::PkF32 | Ty::PkB32 if packed => {
                 set(bit(mods.op_sel), source::LOW_FROM_HIGH);
@@ -417,10 +414,7 @@ impl Translator<'_> {
                     spec.ty == Ty::PkF32 && self.mode.flush_in_f32(),
                     source::FLUSH,
                 );
-                if imm == source::HIGH_FROM_HIGH {
-                    return None;
-                }
-                Internal::source_packed32
+                return (imm != source::HIGH_FROM_HIGH).then_some((Internal::source_packed32, imm));
             }
             // the dot products and matrix operations read neg themselves
             _ if packed => return None,
@@ -692,7 +686,9 @@ impl Translator<'_> {
 /// Operations whose denormal and rounding rules are their own: dot products and matrix instructions.
 fn has_own_rounding(row: &Row) -> bool {
     let name = row.sem.map_or("", Sem::name);
-    ["v_dot", "v_mfma", "v_smfmac", "v_wmma", "v_swmmac"].iter().any(|prefix| name.starts_with(prefix))
+    ["v_dot", "v_mfma", "v_smfmac", "v_wmma", "v_swmmac"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// Operations that write one half of their destination by themselves.
