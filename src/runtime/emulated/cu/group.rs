@@ -231,61 +231,68 @@ impl Group {
         self.used as u64
     }
 
-    /// Gives every wave a turn, or as many as fit before the worker is wanted elsewhere. Adds to `retired`.
+    /// Gives the waves turns until they have all ended, a quantum has passed or nobody can go on. Adds to `retired`.
     pub(super) fn turn(&mut self, around: &Surroundings<'_>, retired: &mut u64) -> Turn {
-        for _ in 0..self.used {
+        let began = Instant::now();
+        // waves in a row that were not able to go on, or gave way by themselves
+        let mut idle = 0;
+        loop {
             let index = self.cursor;
-            if self.waves[index].state == WaveState::Running
-                || self.waves[index].state == WaveState::Sleeping
-            {
-                self.waves[index].state = WaveState::Running;
-                match self.wave_turn(index, around, retired) {
+            let state = self.waves[index].state;
+            if matches!(state, WaveState::Running | WaveState::Sleeping) {
+                match self.wave_turn(index, began, around, retired) {
                     Ok(true) => {}
                     Ok(false) => return Turn::Preempted,
                     Err(fault) => return Turn::Fault(fault),
                 }
+                if self.waves[index].state != WaveState::Sleeping {
+                    idle = 0;
+                }
             }
+            idle += 1;
             self.cursor = if index + 1 == self.used { 0 } else { index + 1 };
-            if !self.release_barrier() {
-                return Turn::Done;
+            match self.release_barrier() {
+                Some(0) => return Turn::Done,
+                Some(_) => idle = 0,
+                None => {}
+            }
+            if idle > self.used || self.cursor == 0 && began.elapsed() >= QUANTUM {
+                return Turn::Preempted;
             }
         }
-        Turn::Preempted
     }
 
-    /// Lets the waves go on once all that live have arrived; false when none lives.
-    fn release_barrier(&mut self) -> bool {
+    /// Lets the waves go on once all that live have arrived; gives how many, or `None` where some have not.
+    fn release_barrier(&mut self) -> Option<usize> {
         let waves = &mut self.waves[..self.used];
-        let mut alive = false;
-        for wave in waves.iter() {
-            match wave.state {
-                WaveState::Ended => {}
-                WaveState::Barrier => alive = true,
-                WaveState::Running | WaveState::Sleeping | WaveState::Halted => return true,
-            }
+        let waits = |wave: &Wave| matches!(wave.state, WaveState::Barrier | WaveState::Ended);
+        if !waves.iter().all(waits) {
+            return None;
         }
+        let mut released = 0;
         for wave in waves {
             if wave.state == WaveState::Barrier {
                 wave.state = WaveState::Running;
+                released += 1;
             }
         }
-        alive
+        Some(released)
     }
 
     /// Executes a wave until it waits, ends, or has had its quantum (true), or until the worker is wanted (false).
     fn wave_turn(
         &mut self,
         index: usize,
+        began: Instant,
         around: &Surroundings<'_>,
         retired: &mut u64,
     ) -> Result<bool, Box<FaultRecord>> {
-        let began = Instant::now();
         let launch = around.launch;
         let lanes = launch.shape.lanes;
         let lds = self.lds.as_mut_ptr().cast::<u8>();
-        let wave = &mut self.waves[index];
         loop {
-            let program = Arc::clone(&wave.program);
+            let wave = &mut self.waves[index];
+            let program = &*wave.program;
             let mut cx = Cx {
                 bases: [
                     wave.block.as_mut_ptr().cast(),
@@ -305,9 +312,9 @@ impl Group {
                 resume: 0,
                 event: Event::None,
                 env: around.env,
-                code: &*program,
+                code: program,
             };
-            execute(&mut cx, &program, wave.pc);
+            execute(&mut cx, program, wave.pc);
             *retired += cx.retired;
             let resume = cx.resume;
             match cx.event {
@@ -342,30 +349,28 @@ impl Group {
                     return Ok(true);
                 }
                 Event::Undecoded(address) => {
-                    wave.program = around
+                    let extended = around
                         .cache
-                        .extended(&program, address, around.env, around.vm);
-                    wave.pc = wave.program.index_of(address).unwrap_or(u32::MAX);
+                        .extended(program, address, around.env, around.vm);
+                    wave.pc = extended.index_of(address).unwrap_or(u32::MAX);
+                    wave.program = extended;
                 }
                 Event::ModeChange(address) => {
                     let mode = Mode::new(wave.dword(layout::MODE));
-                    wave.program = around
+                    let switched = around
                         .cache
-                        .in_mode(&program, mode, address, around.env, around.vm);
-                    wave.pc = wave.program.index_of(address).unwrap_or(u32::MAX);
+                        .in_mode(program, mode, address, around.env, around.vm);
+                    wave.pc = switched.index_of(address).unwrap_or(u32::MAX);
+                    wave.program = switched;
                 }
                 Event::Fault { at, kind, lane } => {
-                    return Err(Box::new(
-                        self.fault(index, launch, &program, at, kind, lane),
-                    ));
+                    return Err(Box::new(self.fault(index, launch, at, kind, lane)));
                 }
                 // the program ran past its end: nothing that discovery leaves behind does
                 Event::None => {
-                    let kind = FaultKind::IllegalInstruction;
                     let at = wave.pc;
-                    return Err(Box::new(
-                        self.fault(index, launch, &program, at, kind, None),
-                    ));
+                    let kind = FaultKind::IllegalInstruction;
+                    return Err(Box::new(self.fault(index, launch, at, kind, None)));
                 }
             }
         }
@@ -375,11 +380,11 @@ impl Group {
         &self,
         index: usize,
         launch: &Launch,
-        program: &Program,
         at: u32,
         kind: FaultKind,
         lane: Option<u32>,
     ) -> FaultRecord {
+        let program = &self.waves[index].program;
         let work_item = lane.map(|lane| {
             let flat = index as u32 * launch.shape.lanes + lane;
             let [x, y, _] = self.size;

@@ -2,13 +2,14 @@
 //!
 //! Knows: one dispatch's workgroups. Must not know: queues, packets, other dispatches.
 //!
-//! Workgroups start in the order of their ids. A workgroup that had its turn without ending waits in `ready`; more of
-//! them start only when all that have started were preempted once, and then as many again, so that kernels whose
-//! workgroups wait for later ones make progress and ordinary kernels keep few workgroups alive.
+//! Workgroups start in the order of their ids. A workgroup that had its turn without ending waits in `ready`. When all
+//! that have started were preempted and none has ended for a while, as many again may start, so that kernels whose
+//! workgroups wait for later ones make progress; the patience grows each time, so that kernels of long workgroups keep
+//! few of them alive.
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::api::{Outcome, Snapshot, Step};
 use super::group::{Group, QUANTUM, Surroundings, Turn};
@@ -20,6 +21,8 @@ use crate::runtime::instrument::{ExecutionCounters, FaultRecord};
 
 /// Workgroups' memory that a worker keeps for the next ones.
 const POOLED_GROUPS: usize = 4;
+/// How long no workgroup may end before more than the resident ones start; four times as long at each repetition.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// Workgroups executed between two looks at the clock.
 const GROUPS_PER_LOOK: u32 = 8;
 
@@ -50,15 +53,16 @@ impl Worker {
 }
 
 /// Workgroups that have started, had a turn, and wait for the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ready {
     groups: VecDeque<Box<Group>>,
-    /// Workgroups that have started and not ended, those being executed included.
-    resident: u64,
     /// Preemptions since a workgroup ended or new ones were allowed.
     preempted: u64,
     /// Workgroups that may start beside the resident ones.
     allowance: u64,
+    /// When a workgroup last ended or new ones were allowed.
+    progress: Instant,
+    patience: Duration,
 }
 
 /// A dispatch that was begun.
@@ -105,7 +109,13 @@ impl Run {
             resident_limit: resident_limit.max(1),
             next: AtomicU64::new(0),
             finished: AtomicU64::new(0),
-            ready: Mutex::default(),
+            ready: Mutex::new(Ready {
+                groups: VecDeque::new(),
+                preempted: 0,
+                allowance: 0,
+                progress: Instant::now(),
+                patience: PATIENCE,
+            }),
             ready_len: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
             paused: AtomicBool::new(false),
@@ -215,13 +225,13 @@ impl Run {
         let mut ready = lock(&self.ready);
         ready.groups.push_back(group);
         ready.preempted += 1;
-        // those being executed by other workers count as resident too
-        ready.resident = ready.groups.len() as u64 + self.active.load(Ordering::Relaxed) as u64 - 1;
-        if ready.preempted >= ready.resident {
+        // those being executed by other workers are resident too
+        let resident = (ready.groups.len() + self.active.load(Ordering::Relaxed)) as u64 - 1;
+        if ready.preempted >= resident && ready.progress.elapsed() >= ready.patience {
             ready.preempted = 0;
-            ready.allowance = ready
-                .resident
-                .min(self.resident_limit.saturating_sub(ready.resident));
+            ready.allowance = resident.min(self.resident_limit.saturating_sub(resident));
+            ready.progress = Instant::now();
+            ready.patience *= 4;
         }
         self.ready_len.store(ready.groups.len(), Ordering::Release);
     }
@@ -231,6 +241,8 @@ impl Run {
             let mut ready = lock(&self.ready);
             ready.preempted = 0;
             ready.allowance = 0;
+            ready.progress = Instant::now();
+            ready.patience = PATIENCE;
         }
     }
 
