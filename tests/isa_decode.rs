@@ -39,9 +39,10 @@ struct Exception {
 
 const EXCEPTIONS: &[Exception] = &[
     Exception {
-        families: &[IsaFamily::Gfx1100],
+        families: &[IsaFamily::Gfx1100, IsaFamily::Gfx1151],
         encodings: &[
             "SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOPD-X", "MUBUF",
+            "VINTERP",
         ],
         matches: |text| text.contains("src_flat_scratch_base"),
         reason: "source numbers 230 and 231 are reserved before gfx1250; LLVM names them everywhere",
@@ -67,7 +68,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "gfx940 has no such opcodes (CDNA3 ISA, MUBUF; LLVM 22 agrees), LLVM 19 lets them pass",
     },
     Exception {
-        families: &[IsaFamily::Gfx1100],
+        families: &[IsaFamily::Gfx1100, IsaFamily::Gfx1151],
         encodings: &["MUBUF", "MTBUF"],
         matches: |text| {
             text.split(", ")
@@ -77,9 +78,18 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "buffer instructions take no literal as scalar offset",
     },
     Exception {
-        families: &[IsaFamily::Gfx1100],
+        families: &[IsaFamily::Gfx1151],
+        encodings: &["SOP2"],
+        matches: |text| text.contains("lit("),
+        reason: "LLVM marks a 16-bit literal with more than 16 bits",
+    },
+    Exception {
+        families: &[IsaFamily::Gfx1100, IsaFamily::Gfx1151],
         encodings: &["VOP3"],
-        matches: |text| text.starts_with("v_cmp_class_f16") && text.contains(", |s"),
+        matches: |text| {
+            let mask = text.rsplit(", ").next().unwrap_or_default();
+            text.starts_with("v_cmp_class_f16") && mask.starts_with(['|', '-'])
+        },
         reason: "a class mask has no absolute value; LLVM types it f16",
     },
 ];
@@ -242,4 +252,9 @@ fn gfx942_reads_as_llvm_prints_it() {
 #[test]
 fn gfx1100_reads_as_llvm_prints_it() {
     check(IsaFamily::Gfx1100);
+}
+
+#[test]
+fn gfx1151_reads_as_llvm_prints_it() {
+    check(IsaFamily::Gfx1151);
 }

@@ -159,6 +159,11 @@ fn gfx1100_has_llvms_slots() {
 }
 
 #[test]
+fn gfx1151_has_llvms_slots() {
+    check(IsaFamily::Gfx1151);
+}
+
+#[test]
 fn operations_are_in_the_order_of_their_names() {
     assert_eq!(Sem::ALL.len(), Sem::COUNT);
     for (at, sem) in Sem::ALL.iter().enumerate() {

@@ -25,17 +25,19 @@ pub enum IsaFamily {
     Gfx90a,
     Gfx942,
     Gfx1100,
+    Gfx1151,
 }
 
 impl IsaFamily {
     /// Every family, oldest first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Gfx900,
         Self::Gfx906,
         Self::Gfx908,
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx1100,
+        Self::Gfx1151,
     ];
 
     /// The family of that name (`gfx90a`, …), as its table file is called.
@@ -54,6 +56,7 @@ impl IsaFamily {
             Self::Gfx90a => "gfx90a",
             Self::Gfx942 => "gfx942",
             Self::Gfx1100 => "gfx1100",
+            Self::Gfx1151 => "gfx1151",
         }
     }
 
@@ -64,7 +67,7 @@ impl IsaFamily {
             Self::Gfx900 | Self::Gfx906 | Self::Gfx908 | Self::Gfx90a | Self::Gfx942 => {
                 Generation::Gfx9
             }
-            Self::Gfx1100 => Generation::Gfx11,
+            Self::Gfx1100 | Self::Gfx1151 => Generation::Gfx11,
         }
     }
 
@@ -76,6 +79,7 @@ impl IsaFamily {
             Self::Gfx90a => &tables::GFX90A,
             Self::Gfx942 => &tables::GFX942,
             Self::Gfx1100 => &tables::GFX1100,
+            Self::Gfx1151 => &tables::GFX1151,
         }
     }
 

@@ -1,7 +1,7 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP and SMEM.
 use super::super::family::Generation;
 use super::super::inst::{Inst, Mods, Operand};
-use super::super::row::{Encoding, Field, RowFlags, Ty};
+use super::super::row::{Encoding, Field, Ty};
 use super::fields::{bit, bits, sgpr, signed};
 use super::{DecodeError, Decoder, Operands};
 
@@ -86,10 +86,6 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        debug_assert!(
-            !row.flags.contains(RowFlags::LDS),
-            "scalar loads never go to LDS"
-        );
         Ok(self.finish(row, operands, mods))
     }
 }

@@ -105,13 +105,13 @@ impl Printer<'_> {
     /// Operands, separated by commas.
     fn list(&mut self, row: &'static Row, operands: &[Operand]) {
         let mut first = true;
-        for (at, (spec, operand)) in row.operands.iter().zip(operands).enumerate() {
+        for (spec, operand) in row.operands.iter().zip(operands) {
             if self.is_hidden(row, spec.field, spec.ty, *operand) {
                 continue;
             }
             self.text.push_str(if first { " " } else { ", " });
             first = false;
-            self.operand(row, at, spec, *operand);
+            self.operand(row, spec, *operand);
         }
     }
 
@@ -144,7 +144,7 @@ impl Printer<'_> {
         let row = self.inst.row;
         self.text.push_str(row.mnemonic);
         let mut first = true;
-        for (at, (spec, operand)) in row.operands.iter().zip(&self.inst.operands).enumerate() {
+        for (spec, operand) in row.operands.iter().zip(&self.inst.operands) {
             if *operand == Operand::Off {
                 let printed = match spec.field {
                     Field::Saddr => row.operands.iter().any(|s| s.field == Field::Vaddr),
@@ -163,7 +163,7 @@ impl Printer<'_> {
             }
             self.text.push_str(if first { " " } else { ", " });
             first = false;
-            self.operand(row, at, spec, *operand);
+            self.operand(row, spec, *operand);
         }
         self.memory_modifiers();
     }

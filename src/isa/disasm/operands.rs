@@ -20,7 +20,7 @@ pub(super) const fn is_float(ty: Ty) -> bool {
 }
 
 impl Printer<'_> {
-    pub(super) fn operand(&mut self, row: &Row, _at: usize, spec: &OperandSpec, operand: Operand) {
+    pub(super) fn operand(&mut self, row: &Row, spec: &OperandSpec, operand: Operand) {
         let source = match spec.field {
             Field::Src0 => 0,
             Field::Src1 => 1,
@@ -181,8 +181,12 @@ impl Printer<'_> {
     fn inline_float(&mut self, row: &Row, ty: Ty, code: u8) {
         let at = usize::from(code - 240);
         match ty {
-            // a vector integer of 16 bits takes the half's bits, which print as a number
-            Ty::I16 | Ty::U16 | Ty::B16 if row.encoding != Encoding::Sop1 => {
+            // a vector integer of 16 bits takes the half's bits, which print as a number; so do
+            // LLVM's scalar compares of halves
+            Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16
+                if (ty == Ty::F16) == (row.encoding == Encoding::Sopc)
+                    && row.encoding != Encoding::Sop1 =>
+            {
                 const HALVES: [u16; 9] = [
                     0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
                 ];
