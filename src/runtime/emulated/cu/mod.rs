@@ -11,6 +11,8 @@ mod group;
 mod handlers;
 mod launch;
 #[allow(dead_code, reason = "the operations are being written")]
+mod memory;
+#[allow(dead_code, reason = "the operations are being written")]
 mod microop;
 #[allow(
     unused_imports,

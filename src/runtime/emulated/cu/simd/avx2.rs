@@ -6,7 +6,7 @@
     reason = "CPU intrinsics; the token proves that the CPU has them"
 )]
 
-use super::{MAX_LANES, Quads, Vector, Words};
+use super::{MAX_LANES, Quads, Vector, Words, lanes};
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -101,6 +101,18 @@ fn pick<const ODD: i32>(a: Quad) -> __m256i {
         cpu!(_mm256_shuffle_ps::<0b11_01_11_01>(ps(a.0), ps(a.1)))
     };
     cpu!(_mm256_permute4x64_epi64::<0b11_01_10_00>(bits_ps(mixed)))
+}
+/// Lanes 0 and 1 of four 64-bit lanes, each twice.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn low_pairs(m: __m256i) -> __m256i {
+    cpu!(_mm256_permute4x64_epi64::<0b01_01_00_00>(m))
+}
+/// Lanes 2 and 3 of four 64-bit lanes, each twice.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn high_pairs(m: __m256i) -> __m256i {
+    cpu!(_mm256_permute4x64_epi64::<0b11_11_10_10>(m))
 }
 /// A mask of 64-bit lanes from both halves, as 32-bit lanes.
 #[cfg(target_arch = "x86_64")]
@@ -217,6 +229,142 @@ impl Vector for Avx2 {
     unsafe fn store_shared(self, p: *mut u8, m: __m256i, a: __m256i) {
         // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
         unsafe { _mm256_maskstore_epi32(p.cast(), m, a) };
+    }
+
+    #[inline(always)]
+    unsafe fn gather_at(self, addresses: Quad, m: __m256i) -> __m256i {
+        let none = cpu!(_mm_setzero_si128());
+        let base = std::ptr::null();
+        // SAFETY: readable for the lanes of `m` by the caller's promise.
+        unsafe {
+            let lo = _mm256_mask_i64gather_epi32::<1>(none, base, addresses.0, low_half(m));
+            let hi = _mm256_mask_i64gather_epi32::<1>(none, base, addresses.1, high_half(m));
+            _mm256_set_m128i(hi, lo)
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_q_at(self, addresses: Quad, m: __m256i) -> Quad {
+        let none = cpu!(_mm256_setzero_si256());
+        let (m, base) = (self.sext(m), std::ptr::null());
+        // SAFETY: readable for the lanes of `m` by the caller's promise.
+        unsafe {
+            Quad(
+                _mm256_mask_i64gather_epi64::<1>(none, base, addresses.0, m.0),
+                _mm256_mask_i64gather_epi64::<1>(none, base, addresses.1, m.1),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_q(self, p: *const u8, m: __m256i) -> Quad {
+        let m = self.sext(m);
+        // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+        unsafe {
+            Quad(
+                _mm256_maskload_epi64(p.cast(), m.0),
+                _mm256_maskload_epi64(p.wrapping_add(32).cast(), m.1),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_shared_q(self, p: *mut u8, m: __m256i, a: Quad) {
+        let m = self.sext(m);
+        // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+        unsafe {
+            _mm256_maskstore_epi64(p.cast(), m.0, a.0);
+            _mm256_maskstore_epi64(p.wrapping_add(32).cast(), m.1, a.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_x4(self, p: *const u8, m: __m256i) -> [__m256i; 4] {
+        let m = self.sext(m);
+        let load = |part: usize, m: __m256i| {
+            // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+            unsafe { _mm256_maskload_epi64(p.wrapping_add(32 * part).cast(), m) }
+        };
+        // two lanes a register
+        let (a, b) = (load(0, low_pairs(m.0)), load(1, high_pairs(m.0)));
+        let (c, d) = (load(2, low_pairs(m.1)), load(3, high_pairs(m.1)));
+        // the 64-bit halves of four lanes in the order 0 2 1 3, then in order
+        let pick = |a, b, c, d, high: bool| {
+            let unpack = |a, b| {
+                if high {
+                    cpu!(_mm256_unpackhi_epi64(a, b))
+                } else {
+                    cpu!(_mm256_unpacklo_epi64(a, b))
+                }
+            };
+            let order = |x| cpu!(_mm256_permute4x64_epi64::<0b11_01_10_00>(x));
+            Quad(order(unpack(a, b)), order(unpack(c, d)))
+        };
+        let (low, high) = (pick(a, b, c, d, false), pick(a, b, c, d, true));
+        [self.lo(low), self.hi(low), self.lo(high), self.hi(high)]
+    }
+    #[inline(always)]
+    unsafe fn store_shared_x4(self, p: *mut u8, m: __m256i, a: [__m256i; 4]) {
+        let (low, high) = (self.join(a[0], a[1]), self.join(a[2], a[3]));
+        let m = self.sext(m);
+        let parts = |low: __m256i, high: __m256i| {
+            let order = |x| cpu!(_mm256_permute4x64_epi64::<0b11_01_10_00>(x));
+            let (low, high) = (order(low), order(high));
+            (
+                cpu!(_mm256_unpacklo_epi64(low, high)),
+                cpu!(_mm256_unpackhi_epi64(low, high)),
+            )
+        };
+        let ((a, b), (c, d)) = (parts(low.0, high.0), parts(low.1, high.1));
+        let all = [
+            (a, low_pairs(m.0)),
+            (b, high_pairs(m.0)),
+            (c, low_pairs(m.1)),
+            (d, high_pairs(m.1)),
+        ];
+        for (part, (value, m)) in all.into_iter().enumerate() {
+            // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+            unsafe { _mm256_maskstore_epi64(p.wrapping_add(32 * part).cast(), m, value) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_bytes(self, p: *const u8, m: __m256i) -> __m256i {
+        if self.bits(m) == 0xff {
+            // SAFETY: all eight lanes are readable.
+            return unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(p.cast())) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { lanes::load_bytes(self, p, m) }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_halves(self, p: *const u8, m: __m256i) -> __m256i {
+        if self.bits(m) == 0xff {
+            // SAFETY: all eight lanes are readable.
+            return unsafe { _mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast())) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { lanes::load_halves(self, p, m) }
+    }
+    #[inline(always)]
+    unsafe fn store_shared_bytes(self, p: *mut u8, m: __m256i, a: __m256i) {
+        if self.bits(m) == 0xff {
+            let low = self.and(a, self.splat(0xff));
+            let halves = cpu!(_mm_packus_epi32(low_half(low), high_half(low)));
+            // SAFETY: all eight lanes are writable.
+            unsafe { _mm_storel_epi64(p.cast(), _mm_packus_epi16(halves, halves)) };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { lanes::store_bytes(self, p, m, a) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_shared_halves(self, p: *mut u8, m: __m256i, a: __m256i) {
+        if self.bits(m) == 0xff {
+            let low = self.and(a, self.splat(0xffff));
+            // SAFETY: all eight lanes are writable.
+            unsafe {
+                _mm_storeu_si128(p.cast(), _mm_packus_epi32(low_half(low), high_half(low)));
+            }
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { lanes::store_halves(self, p, m, a) };
+        }
     }
 
     #[inline(always)]

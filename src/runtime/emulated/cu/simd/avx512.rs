@@ -90,6 +90,13 @@ fn bits_pd(a: __m512d) -> __m512i {
 fn joined(lo: __m256i, hi: __m256i) -> __m512i {
     cpu!(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(lo), hi))
 }
+/// Every bit of a mask doubled, for elements of half a lane.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn twice(m: u16) -> u32 {
+    let even = cpu!(_pdep_u32(u32::from(m), 0x5555_5555));
+    even | even << 1
+}
 /// Both halves' masks as one.
 #[inline(always)]
 fn both(lo: u8, hi: u8) -> u16 {
@@ -200,6 +207,118 @@ impl Vector for Avx512 {
             );
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(lo), hi)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_at(self, addresses: Quad, m: u16) -> __m512i {
+        let none = cpu!(_mm256_setzero_si256());
+        let base = std::ptr::null();
+        // SAFETY: readable for the lanes of `m` by the caller's promise.
+        unsafe {
+            let lo = _mm512_mask_i64gather_epi32::<1>(none, m as u8, addresses.0, base);
+            let hi = _mm512_mask_i64gather_epi32::<1>(none, (m >> 8) as u8, addresses.1, base);
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(lo), hi)
+        }
+    }
+    #[inline(always)]
+    unsafe fn gather_q_at(self, addresses: Quad, m: u16) -> Quad {
+        let none = cpu!(_mm512_setzero_si512());
+        let base = std::ptr::null();
+        // SAFETY: readable for the lanes of `m` by the caller's promise.
+        unsafe {
+            Quad(
+                _mm512_mask_i64gather_epi64::<1>(none, m as u8, addresses.0, base),
+                _mm512_mask_i64gather_epi64::<1>(none, (m >> 8) as u8, addresses.1, base),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_q(self, p: *const u8, m: u16) -> Quad {
+        // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+        unsafe {
+            Quad(
+                _mm512_maskz_loadu_epi64(m as u8, p.cast()),
+                _mm512_maskz_loadu_epi64((m >> 8) as u8, p.wrapping_add(64).cast()),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_shared_q(self, p: *mut u8, m: u16, a: Quad) {
+        // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+        unsafe {
+            _mm512_mask_storeu_epi64(p.cast(), m as u8, a.0);
+            _mm512_mask_storeu_epi64(p.wrapping_add(64).cast(), (m >> 8) as u8, a.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_x4(self, p: *const u8, m: u16) -> [__m512i; 4] {
+        // two 64-bit elements a lane: each bit of the mask counts twice
+        let quads = twice(m);
+        let load = |part: usize| {
+            // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+            unsafe {
+                _mm512_maskz_loadu_epi64(
+                    (quads >> (8 * part)) as u8,
+                    p.wrapping_add(64 * part).cast(),
+                )
+            }
+        };
+        let (a, b, c, d) = (load(0), load(1), load(2), load(3));
+        // even and odd 64-bit elements are dwords 0, 1 and dwords 2, 3 of the lanes
+        let even = cpu!(_mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14));
+        let odd = cpu!(_mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15));
+        let low = Quad(
+            cpu!(_mm512_permutex2var_epi64(a, even, b)),
+            cpu!(_mm512_permutex2var_epi64(c, even, d)),
+        );
+        let high = Quad(
+            cpu!(_mm512_permutex2var_epi64(a, odd, b)),
+            cpu!(_mm512_permutex2var_epi64(c, odd, d)),
+        );
+        [self.lo(low), self.hi(low), self.lo(high), self.hi(high)]
+    }
+    #[inline(always)]
+    unsafe fn store_shared_x4(self, p: *mut u8, m: u16, a: [__m512i; 4]) {
+        let (low, high) = (self.join(a[0], a[1]), self.join(a[2], a[3]));
+        let first = cpu!(_mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11));
+        let second = cpu!(_mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15));
+        let parts = [
+            cpu!(_mm512_permutex2var_epi64(low.0, first, high.0)),
+            cpu!(_mm512_permutex2var_epi64(low.0, second, high.0)),
+            cpu!(_mm512_permutex2var_epi64(low.1, first, high.1)),
+            cpu!(_mm512_permutex2var_epi64(low.1, second, high.1)),
+        ];
+        let quads = twice(m);
+        for (part, value) in parts.into_iter().enumerate() {
+            // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+            unsafe {
+                _mm512_mask_storeu_epi64(
+                    p.wrapping_add(64 * part).cast(),
+                    (quads >> (8 * part)) as u8,
+                    value,
+                );
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_shared_bytes(self, p: *const u8, m: u16) -> __m512i {
+        // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+        unsafe { _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, p.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store_shared_bytes(self, p: *mut u8, m: u16, a: __m512i) {
+        // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+        unsafe { _mm_mask_storeu_epi8(p.cast(), m, _mm512_cvtepi32_epi8(a)) };
+    }
+    #[inline(always)]
+    unsafe fn load_shared_halves(self, p: *const u8, m: u16) -> __m512i {
+        // SAFETY: readable for the lanes of `m`; a masked load does not touch the others.
+        unsafe { _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, p.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store_shared_halves(self, p: *mut u8, m: u16, a: __m512i) {
+        // SAFETY: writable for the lanes of `m`; a masked store does not touch the others.
+        unsafe { _mm256_mask_storeu_epi16(p.cast(), m, _mm512_cvtepi32_epi16(a)) };
     }
 
     #[inline(always)]

@@ -18,6 +18,7 @@ pub(crate) mod avx2;
 )]
 pub(crate) mod avx512;
 pub(crate) mod fp8;
+pub(crate) mod lanes;
 pub(crate) mod portable;
 pub(crate) mod scalar;
 pub(crate) mod soft;
@@ -141,7 +142,7 @@ pub(crate) trait Vector: Copy + 'static {
         for (lane, word) in out.iter_mut().enumerate().take(Self::LANES) {
             if bits >> lane & 1 != 0 {
                 // SAFETY: the caller's promise for this lane.
-                *word = unsafe { scalar::load_u32(p.add(4 * lane)) };
+                *word = unsafe { scalar::load_u32(p.wrapping_add(4 * lane)) };
             }
         }
         self.from_words(&out)
@@ -157,7 +158,7 @@ pub(crate) trait Vector: Copy + 'static {
         for (lane, word) in words.iter().enumerate().take(Self::LANES) {
             if bits >> lane & 1 != 0 {
                 // SAFETY: the caller's promise for this lane.
-                unsafe { scalar::store_u32(p.add(4 * lane), *word) };
+                unsafe { scalar::store_u32(p.wrapping_add(4 * lane), *word) };
             }
         }
     }
@@ -177,6 +178,149 @@ pub(crate) trait Vector: Copy + 'static {
             }
         }
         self.from_words(&out)
+    }
+
+    /// One dword a lane from its own host address; lanes outside `m` give 0.
+    ///
+    /// # Safety
+    /// `addresses[lane]` is readable for 4 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn gather_at(self, addresses: Self::Q, m: Self::M) -> Self::W {
+        let bits = self.bits(m);
+        let addresses = self.quads(addresses);
+        let mut out = [0; MAX_LANES];
+        for (lane, word) in out.iter_mut().enumerate().take(Self::LANES) {
+            if bits >> lane & 1 != 0 {
+                // SAFETY: the caller's promise for this lane.
+                *word = unsafe { scalar::load_u32(scalar::host(addresses[lane])) };
+            }
+        }
+        self.from_words(&out)
+    }
+    /// Eight bytes a lane from its own host address; lanes outside `m` give 0.
+    ///
+    /// # Safety
+    /// `addresses[lane]` is readable for 8 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn gather_q_at(self, addresses: Self::Q, m: Self::M) -> Self::Q {
+        let bits = self.bits(m);
+        let addresses = self.quads(addresses);
+        let mut out = [0; MAX_LANES];
+        for (lane, quad) in out.iter_mut().enumerate().take(Self::LANES) {
+            if bits >> lane & 1 != 0 {
+                // SAFETY: the caller's promise for this lane.
+                *quad = unsafe { scalar::load_u64(scalar::host(addresses[lane])) };
+            }
+        }
+        self.from_quads(&out)
+    }
+    /// [`Self::load_shared`] of eight bytes a lane.
+    ///
+    /// # Safety
+    /// `p + 8 * lane` is readable for 8 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn load_shared_q(self, p: *const u8, m: Self::M) -> Self::Q {
+        let bits = self.bits(m);
+        let mut out = [0; MAX_LANES];
+        for (lane, quad) in out.iter_mut().enumerate().take(Self::LANES) {
+            if bits >> lane & 1 != 0 {
+                // SAFETY: the caller's promise for this lane.
+                *quad = unsafe { scalar::load_u64(p.wrapping_add(8 * lane)) };
+            }
+        }
+        self.from_quads(&out)
+    }
+    /// The store that pairs with [`Self::load_shared_q`].
+    ///
+    /// # Safety
+    /// `p + 8 * lane` is writable for 8 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn store_shared_q(self, p: *mut u8, m: Self::M, a: Self::Q) {
+        let bits = self.bits(m);
+        let quads = self.quads(a);
+        for (lane, quad) in quads.iter().enumerate().take(Self::LANES) {
+            if bits >> lane & 1 != 0 {
+                // SAFETY: the caller's promise for this lane.
+                unsafe { scalar::store_u64(p.wrapping_add(8 * lane), *quad) };
+            }
+        }
+    }
+    /// [`Self::load_shared`] of four dwords a lane, 16 bytes from lane to lane; dword `k` of each lane is `result[k]`.
+    ///
+    /// # Safety
+    /// `p + 16 * lane` is readable for 16 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn load_shared_x4(self, p: *const u8, m: Self::M) -> [Self::W; 4] {
+        let bits = self.bits(m);
+        let mut out = [[0; MAX_LANES]; 4];
+        for lane in 0..Self::LANES {
+            if bits >> lane & 1 != 0 {
+                let at = p.wrapping_add(16 * lane);
+                // SAFETY: the caller's promise for this lane.
+                let (lo, hi) =
+                    unsafe { (scalar::load_u64(at), scalar::load_u64(at.wrapping_add(8))) };
+                (out[0][lane], out[1][lane]) = (lo as u32, (lo >> 32) as u32);
+                (out[2][lane], out[3][lane]) = (hi as u32, (hi >> 32) as u32);
+            }
+        }
+        out.map(|words| self.from_words(&words))
+    }
+    /// The store that pairs with [`Self::load_shared_x4`].
+    ///
+    /// # Safety
+    /// `p + 16 * lane` is writable for 16 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn store_shared_x4(self, p: *mut u8, m: Self::M, a: [Self::W; 4]) {
+        let bits = self.bits(m);
+        let words = a.map(|a| self.words(a));
+        for lane in 0..Self::LANES {
+            if bits >> lane & 1 != 0 {
+                let at = p.wrapping_add(16 * lane);
+                let quad =
+                    |k: usize| u64::from(words[k][lane]) | u64::from(words[k + 1][lane]) << 32;
+                // SAFETY: the caller's promise for this lane.
+                unsafe {
+                    scalar::store_u64(at, quad(0));
+                    scalar::store_u64(at.wrapping_add(8), quad(2));
+                }
+            }
+        }
+    }
+    /// [`Self::load_shared`] of a byte a lane, zero-extended.
+    ///
+    /// # Safety
+    /// `p + lane` is readable for every lane of `m`.
+    #[inline(always)]
+    unsafe fn load_shared_bytes(self, p: *const u8, m: Self::M) -> Self::W {
+        // SAFETY: the caller's promise.
+        unsafe { lanes::load_bytes(self, p, m) }
+    }
+    /// The store that pairs with [`Self::load_shared_bytes`]: each lane's low byte.
+    ///
+    /// # Safety
+    /// `p + lane` is writable for every lane of `m`.
+    #[inline(always)]
+    unsafe fn store_shared_bytes(self, p: *mut u8, m: Self::M, a: Self::W) {
+        // SAFETY: the caller's promise.
+        unsafe { lanes::store_bytes(self, p, m, a) }
+    }
+    /// [`Self::load_shared`] of two bytes a lane, zero-extended.
+    ///
+    /// # Safety
+    /// `p + 2 * lane` is readable for 2 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn load_shared_halves(self, p: *const u8, m: Self::M) -> Self::W {
+        // SAFETY: the caller's promise.
+        unsafe { lanes::load_halves(self, p, m) }
+    }
+    /// The store that pairs with [`Self::load_shared_halves`]: each lane's low half.
+    ///
+    /// # Safety
+    /// `p + 2 * lane` is writable for 2 bytes for every lane of `m`.
+    #[inline(always)]
+    unsafe fn store_shared_halves(self, p: *mut u8, m: Self::M, a: Self::W) {
+        // SAFETY: the caller's promise.
+        unsafe { lanes::store_halves(self, p, m, a) }
     }
 
     // ---- building blocks -------------------------------------------------------------------------------------------

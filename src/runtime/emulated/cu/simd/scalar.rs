@@ -214,6 +214,12 @@ pub(crate) fn sad_u8(a: u32, b: u32) -> u32 {
     (0..4).map(|i| u32::from(a[i].abs_diff(b[i]))).sum()
 }
 
+/// The pointer of a host address.
+#[inline(always)]
+pub(crate) fn host(address: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}
+
 /// A dword that other agents may write: single-copy atomic where it is aligned.
 ///
 /// # Safety
