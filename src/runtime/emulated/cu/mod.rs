@@ -9,6 +9,8 @@ mod api;
 mod engine;
 mod group;
 mod handlers;
+#[cfg(test)]
+mod integer_tests;
 mod launch;
 #[allow(dead_code, reason = "the operations are being written")]
 mod memory;
