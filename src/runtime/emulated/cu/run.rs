@@ -60,7 +60,9 @@ struct Ready {
     preempted: u64,
     /// Workgroups that may start beside the resident ones.
     allowance: u64,
-    /// When a workgroup last ended or new ones were allowed.
+    /// Workgroups that had ended when this was last looked at.
+    finished: u64,
+    /// When a workgroup was last seen to have ended, or new ones were allowed.
     progress: Instant,
     patience: Duration,
 }
@@ -113,6 +115,7 @@ impl Run {
                 groups: VecDeque::new(),
                 preempted: 0,
                 allowance: 0,
+                finished: 0,
                 progress: Instant::now(),
                 patience: PATIENCE,
             }),
@@ -148,7 +151,6 @@ impl Run {
         let began = Instant::now();
         let mut worked = false;
         let mut counters = ExecutionCounters::default();
-        let mut finished = 0;
         let mut looks = 0;
         let wanted = || {
             self.stopped.load(Ordering::Relaxed) || self.paused.load(Ordering::Relaxed) || stop()
@@ -168,8 +170,7 @@ impl Run {
             };
             match group.turn(&around, &mut counters.wave_instructions) {
                 Turn::Done => {
-                    finished += 1;
-                    self.group_ended();
+                    self.finished.fetch_add(1, Ordering::AcqRel);
                     worker.give_back(group);
                     looks += 1;
                     if looks % GROUPS_PER_LOOK == 0 && (began.elapsed() >= QUANTUM || wanted()) {
@@ -193,7 +194,6 @@ impl Run {
         self.instructions
             .fetch_add(counters.wave_instructions, Ordering::Relaxed);
         self.waves.fetch_add(counters.waves, Ordering::Relaxed);
-        self.finished.fetch_add(finished, Ordering::AcqRel);
         worked
     }
 
@@ -225,6 +225,14 @@ impl Run {
         let mut ready = lock(&self.ready);
         ready.groups.push_back(group);
         ready.preempted += 1;
+        let finished = self.finished.load(Ordering::Relaxed);
+        if finished != ready.finished {
+            ready.finished = finished;
+            ready.preempted = 0;
+            ready.allowance = 0;
+            ready.progress = Instant::now();
+            ready.patience = PATIENCE;
+        }
         // those being executed by other workers are resident too
         let resident = (ready.groups.len() + self.active.load(Ordering::Relaxed)) as u64 - 1;
         if ready.preempted >= resident && ready.progress.elapsed() >= ready.patience {
@@ -234,16 +242,6 @@ impl Run {
             ready.patience *= 4;
         }
         self.ready_len.store(ready.groups.len(), Ordering::Release);
-    }
-
-    fn group_ended(&self) {
-        if self.ready_len.load(Ordering::Acquire) > 0 {
-            let mut ready = lock(&self.ready);
-            ready.preempted = 0;
-            ready.allowance = 0;
-            ready.progress = Instant::now();
-            ready.patience = PATIENCE;
-        }
     }
 
     /// Nothing is left to do and nobody is doing anything.
