@@ -15,6 +15,7 @@ use super::api::{Outcome, Snapshot, Step};
 use super::group::{Group, QUANTUM, Surroundings, Turn};
 use super::launch::Launch;
 use super::program::{Cache, Program};
+use super::simd::float_state::FloatState;
 use super::wave::Env;
 use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
 use crate::runtime::instrument::{ExecutionCounters, FaultRecord};
@@ -135,7 +136,9 @@ impl Run {
     pub fn step(&self, worker: &mut Worker, stop: &dyn Fn() -> bool) -> Step {
         self.active.fetch_add(1, Ordering::AcqRel);
         worker.slot.enter();
+        let float_state = FloatState::enter();
         let worked = self.work(worker, stop);
+        drop(float_state);
         worker.slot.leave();
         self.active.fetch_sub(1, Ordering::AcqRel);
         if self.settled() {

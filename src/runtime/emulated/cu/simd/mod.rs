@@ -17,6 +17,7 @@ pub(crate) mod avx2;
     allow(dead_code, reason = "left out of this build")
 )]
 pub(crate) mod avx512;
+pub(crate) mod float_state;
 pub(crate) mod fp8;
 pub(crate) mod lanes;
 pub(crate) mod portable;
