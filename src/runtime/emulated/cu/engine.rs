@@ -9,7 +9,7 @@ use super::launch::Launch;
 use super::program::{Cache, ProgramKey};
 use super::run::{Run, Worker};
 use super::simd::SimdLevel;
-use super::wave::Env;
+use super::wave::{DotModel, Env};
 use crate::isa::IsaFamily;
 use crate::loader::{Family, Target, TargetId};
 use crate::runtime::emulated::vm::AddressSpace;
@@ -99,6 +99,12 @@ impl Engine {
             private_base: PRIVATE_APERTURE,
             hw_id: 0,
             gfx_major: u32::from(target.version.major),
+            dot_model: match target.family {
+                Family::Gfx90a => DotModel::Cdna2,
+                Family::Gfx942 => DotModel::Cdna3,
+                Family::Gfx1100 => DotModel::Rdna3,
+                _ => DotModel::Cdna1,
+            },
             ..Env::default()
         };
         Ok(Self {

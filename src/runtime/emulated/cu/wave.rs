@@ -155,6 +155,22 @@ pub(crate) struct Env {
     pub(crate) hw_id: u32,
     /// GFX9 keeps SCC and flags in other places than GFX10+; the family number of ABI.md: 9, 10, 11, 12.
     pub(crate) gfx_major: u32,
+    /// How the dot products and matrix operations round.
+    pub(crate) dot_model: DotModel,
+}
+
+/// Generations of dot-product hardware, by how they round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DotModel {
+    /// GFX9 without matrix cores, and gfx908 (CDNA1).
+    #[default]
+    Cdna1,
+    /// gfx90a.
+    Cdna2,
+    /// gfx942.
+    Cdna3,
+    /// GFX11.
+    Rdna3,
 }
 
 /// From code addresses to micro-op indices.

@@ -364,7 +364,7 @@ pub(crate) fn result_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
 }
 
 #[inline(always)]
-fn finish_f16<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
+pub(super) fn finish_f16<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
     let omod = imm >> result::OMOD & 3;
     let mut r = a;
     if omod != 0 {

@@ -656,11 +656,8 @@ impl Translator<'_> {
         }
         let flush = flush && !has_own_rounding(row);
         if mixes_half(sem) {
-            return if mods.clamp {
-                Err(Refusal::unsupported("clamp on a mixed-precision half"))
-            } else {
-                Ok(None)
-            };
+            // these clamp and flush their half themselves
+            return Ok(None);
         }
         let mut imm = 0;
         // omod works only where denormals are flushed and IEEE is off (traps: "OMOD")
