@@ -108,6 +108,10 @@ pub(crate) mod imm_flags {
     /// Lowest of the four `op_sel` bits of VOP3 operations: `v_permlane*` (fetch inactive lanes, bound control), `v_swap_b16`
     /// (the high half of the source, of the destination), `v_cvt_sr_*` (the byte of the destination, in bits 3:2).
     pub(crate) const OP_SEL: i32 = 17;
+    /// Lowest of the three `neg_hi` bits of WMMA.
+    pub(crate) const NEG_HI: i32 = 20;
+    /// WMMA: C and D lie in the high halves.
+    pub(crate) const HIGH_HALF: i32 = 1 << 23;
     /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.
     pub(crate) const MATRIX: i32 = 20;
 }

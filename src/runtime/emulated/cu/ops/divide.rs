@@ -96,11 +96,11 @@ impl Scaling {
     }
 
     /// Exponent of the scale that [`Self::scale`]'s flag asks the last step for, by the step's third operand.
-    fn back(self, flag: bool, third: u64) -> i32 {
-        match flag {
-            false => 0,
-            true if self.field(third) > self.top >> 1 => self.power,
-            true => -self.power,
+    fn back(self, third: u64) -> i32 {
+        if self.field(third) > self.top >> 1 {
+            self.power
+        } else {
+            -self.power
         }
     }
 
@@ -178,7 +178,7 @@ pub(crate) fn v_div_scale_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc
     pc + 1
 }
 
-/// D = S0 * S1 + S2, scaled back where VCC says so.
+/// D = S0 * S1 + S2, scaled back where VCC says so; rounded once, so that denormal quotients are right.
 #[inline(always)]
 pub(crate) fn v_div_fmas_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     let (exec, flags) = (cx.exec(), cx.vcc());
@@ -193,9 +193,10 @@ pub(crate) fn v_div_fmas_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
         let scaled = cx.chunk_mask(v, flags, chunk);
         if v.any(scaled) {
             let round = Round::from_field(m.round_f32);
-            let back = v.map2(r, c, |r, c| {
-                let power = SCALING_F32.back(true, u64::from(c));
-                soft::F32.scale(u64::from(r), power, round) as u32
+            let back = v.map3(a, b, c, |a, b, c| {
+                let [a, b, c] = [a, b, c].map(u64::from);
+                let power = SCALING_F32.back(c);
+                soft::F32.fma_scaled(a, b, c, power, round) as u32
             });
             r = v.select(scaled, back, r);
         }
@@ -219,8 +220,8 @@ pub(crate) fn v_div_fmas_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
         let scaled = cx.chunk_mask(v, flags, chunk);
         if v.any(scaled) {
             let round = Round::from_field(m.round_f64);
-            let back = v.qmap2(r, c, |r, c| {
-                soft::F64.scale(r, SCALING_F64.back(true, c), round)
+            let back = v.qmap3(a, b, c, |a, b, c| {
+                soft::F64.fma_scaled(a, b, c, SCALING_F64.back(c), round)
             });
             r = v.qselect(scaled, back, r);
         }

@@ -264,9 +264,17 @@ pub(crate) mod flat;
 pub(crate) mod float16;
 pub(crate) mod float32;
 pub(crate) mod float64;
+#[cfg(test)]
+mod float_tests;
 pub(crate) mod global;
 mod lds_direct;
+pub(crate) mod matrix;
+mod matrix_sum;
+#[cfg(test)]
+mod matrix_tests;
 pub(crate) mod modifiers;
+#[cfg(test)]
+mod op_wave;
 pub(crate) mod packed_float;
 pub(crate) mod salu;
 pub(crate) mod salu_bits;
@@ -278,6 +286,7 @@ pub(crate) mod valu_int;
 pub(crate) mod valu_int16;
 pub(crate) mod valu_int64;
 pub(crate) mod valu_int_bytes;
+pub(crate) mod wmma;
 
 pub(crate) use compare_float::*;
 pub(crate) use compare_int::*;
@@ -291,6 +300,7 @@ pub(crate) use float16::*;
 pub(crate) use float32::*;
 pub(crate) use float64::*;
 pub(crate) use global::*;
+pub(crate) use matrix::*;
 pub(crate) use modifiers::*;
 pub(crate) use packed_float::*;
 pub(crate) use salu::*;
@@ -303,6 +313,7 @@ pub(crate) use valu_int::*;
 pub(crate) use valu_int_bytes::*;
 pub(crate) use valu_int16::*;
 pub(crate) use valu_int64::*;
+pub(crate) use wmma::*;
 
 /// Instructions that have no effect where instructions complete in order leave no micro-op; this keeps their place.
 #[inline(always)]

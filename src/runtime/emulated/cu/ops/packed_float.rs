@@ -324,6 +324,13 @@ pub(crate) fn v_dot2_f32_bf16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc
     })
 }
 
+/// [`v_dot2_f32_bf16`] that adds to D.
+#[inline(always)]
+pub(crate) fn v_dot2acc_f32_bf16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let accumulating = MicroOp { c: op.d, ..*op };
+    v_dot2_f32_bf16(v, cx, &accumulating, pc)
+}
+
 /// Dot product of f16 pairs, and an f16, rounded to f16.
 #[inline(always)]
 pub(crate) fn v_dot2_f16_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {

@@ -234,6 +234,11 @@ impl Format {
 
     /// `a * b + c`, rounded once.
     pub(crate) fn fma(self, a: u64, b: u64, c: u64, round: Round) -> u64 {
+        self.fma_scaled(a, b, c, 0, round)
+    }
+
+    /// `(a * b + c) * 2^power`, rounded once.
+    pub(crate) fn fma_scaled(self, a: u64, b: u64, c: u64, power: i32, round: Round) -> u64 {
         if let Some(&nan) = [a, b, c].iter().find(|bits| self.is_nan(**bits)) {
             return nan | self.quiet();
         }
@@ -251,7 +256,9 @@ impl Format {
             return c;
         }
         let product = self.unpack(a).times(self.unpack(b));
-        self.round(product.plus(self.unpack(c), round), round)
+        let mut sum = product.plus(self.unpack(c), round);
+        sum.exponent += power;
+        self.round(sum, round)
     }
 
     /// `a + b`, rounded.

@@ -199,6 +199,10 @@ impl Translator<'_> {
         } else if row.encoding == Encoding::Vop3p {
             // the integer dot products and matrix operations read neg as "signed"
             imm |= i32::from(mods.neg & 7) << imm_flags::NEG;
+            imm |= i32::from(mods.neg_hi & 7) << imm_flags::NEG_HI;
+            if mods.op_sel & 4 != 0 {
+                imm |= imm_flags::HIGH_HALF;
+            }
         } else {
             imm |= i32::from(mods.op_sel & 15) << imm_flags::OP_SEL;
         }
@@ -393,7 +397,8 @@ impl Translator<'_> {
                 set(!is_half && self.mode.flush_in_f32(), source::FLUSH);
                 Internal::source_mix
             }
-            _ if packed && is_packed_16(spec.ty) => {
+            // matrices, of several registers, apply neg and op_sel themselves
+            _ if packed && is_packed_16(spec.ty) && spec.registers(self.wave64) <= 1 => {
                 let float = matches!(spec.ty, Ty::PkF16 | Ty::PkBf16);
                 set(bit(mods.op_sel), source::LOW_FROM_HIGH);
                 set(bit(mods.op_sel_hi), source::HIGH_FROM_HIGH);
@@ -651,7 +656,7 @@ impl Translator<'_> {
             Ty::PkF32 => (Internal::result_packed_f32, self.mode.flush_out_f32()),
             _ => return Ok(None),
         };
-        if row.flags.contains(RowFlags::MAI) {
+        if row.flags.contains(RowFlags::MAI) || sem.name().starts_with("v_wmma") {
             return Ok(None);
         }
         let flush = flush && !has_own_rounding(row);

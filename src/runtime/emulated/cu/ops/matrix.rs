@@ -1,0 +1,366 @@
+//! Matrix operations: MFMA and SMFMAC of CDNA, WMMA of RDNA3.
+//!
+//! Knows: where elements lie in registers, the order in which they meet. Must not know: encodings.
+//!
+//! Sources: AMD "CDNA3" ISA document, chapter on matrix instructions (layouts, CBSZ, ABID, BLGP), and AMD's matrix
+//! instruction calculator. How sums round is in [`matrix_sum`](super::matrix_sum). EXEC is not looked at.
+//!
+//! MFMA computes `blocks` products of an M x K and a K x M matrix at once. Lane `i + M * (block + blocks * (k / n))` holds
+//! row `i` of A, element `k % n` of its registers, with `n` elements a lane; B likewise by columns. In D, a lane holds one
+//! column and rows in groups of four registers.
+use super::matrix_sum::{Kind, Operands, Terms};
+use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
+use crate::runtime::emulated::cu::simd::{Vector, scalar};
+use crate::runtime::emulated::cu::wave::{Cx, DotModel};
+
+/// Lanes of a wave that has matrix cores.
+const LANES: usize = 64;
+
+/// Shape of an MFMA or SMFMAC operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Rows of A, columns of B.
+    pub(super) m: usize,
+    /// Terms of a sum, those that sparsity leaves out counted.
+    pub(super) k: usize,
+    /// Matrices side by side.
+    pub(super) blocks: usize,
+    /// Elements of A.
+    pub(super) a: Kind,
+    /// Elements of B.
+    pub(super) b: Kind,
+    /// A holds two of every four elements, and an index says which.
+    pub(super) sparse: bool,
+}
+
+impl Shape {
+    /// Terms of a sum that are in A's registers.
+    pub(super) const fn terms(self) -> usize {
+        if self.sparse { self.k / 2 } else { self.k }
+    }
+    /// Where the lane of row `i` of A (column, of B), and element `k` of it, lie: lane and place in its registers.
+    pub(super) const fn place(
+        self,
+        i: usize,
+        k: usize,
+        block: usize,
+        terms: usize,
+    ) -> (usize, usize) {
+        let per_lane = self.m * terms * self.blocks / LANES;
+        (
+            i + self.m * (block + self.blocks * (k / per_lane)),
+            k % per_lane,
+        )
+    }
+    /// Row and block of D in register `register` of lane `lane`.
+    pub(super) const fn row(self, register: usize, lane: usize) -> (usize, usize) {
+        match self.m {
+            32 => (
+                register / 4 % 4 * 8 + lane / 32 * 4 + register % 4,
+                register / 16,
+            ),
+            16 => (lane / 16 * 4 + register % 4, register / 4),
+            _ => (register, lane / 4),
+        }
+    }
+    /// Registers of D.
+    pub(super) const fn registers(self) -> usize {
+        self.m * self.m * self.blocks / LANES
+    }
+}
+
+/// Operand fields of a matrix operation.
+struct Modifiers {
+    cbsz: usize,
+    abid: usize,
+    blgp: usize,
+}
+
+impl Modifiers {
+    fn of(op: &MicroOp) -> Self {
+        let fields = (op.imm as u32 >> imm_flags::MATRIX) as usize;
+        Self {
+            cbsz: fields & 7,
+            abid: fields >> 3 & 15,
+            blgp: fields >> 7 & 7,
+        }
+    }
+    /// The block of A that is used for `block`: one of each group of 2^CBSZ is broadcast to the group.
+    fn block_of_a(&self, block: usize, blocks: usize) -> usize {
+        let group = 1 << self.cbsz;
+        if self.cbsz == 0 || group > blocks {
+            block
+        } else {
+            block / group * group + self.abid % group
+        }
+    }
+    /// The lane whose registers stand for those of `lane` in B.
+    fn lane_of_b(&self, lane: usize) -> usize {
+        match self.blgp {
+            0 => lane,
+            1 => lane % 32,
+            2 => lane % 32 + 32,
+            3 => (lane + 16) % 64,
+            quarter => lane % 16 + 16 * (quarter - 4),
+        }
+    }
+}
+
+/// Element `place` of a lane's registers.
+fn element(cx: &Cx<'_>, slot: Slot, lane: usize, place: usize, kind: Kind) -> u32 {
+    let per_register = 32 / kind.bits();
+    let slot = if slot.is_vector() {
+        cx.nth(slot, (place / per_register) as u32)
+    } else {
+        slot
+    };
+    let word = cx.lane(slot, lane as u32);
+    match kind.bits() {
+        32 => word,
+        bits => word >> (bits * (place % per_register)) & ((1 << bits) - 1),
+    }
+}
+
+/// Reads A and B in the order of rows and terms.
+#[inline(never)]
+fn gather(cx: &Cx<'_>, op: &MicroOp, shape: Shape) -> Operands {
+    let modifiers = Modifiers::of(op);
+    let mut operands = Operands::new(shape.terms(), shape.m * shape.blocks);
+    let model = cx.env.dot_model;
+    for block in 0..shape.blocks {
+        let from = modifiers.block_of_a(block, shape.blocks);
+        for i in 0..shape.m {
+            let row = block * shape.m + i;
+            for k in 0..shape.terms() {
+                let (lane, place) = shape.place(i, k, from, shape.terms());
+                let bits = element(cx, op.a, lane, place, shape.a);
+                operands.set_a(row, k, shape.a.decode(bits, model));
+                if shape.sparse {
+                    operands.select(row, k, sparse_term(cx, op, &modifiers, shape, lane, k));
+                }
+            }
+            for k in 0..shape.k {
+                let (lane, place) = shape.place(i, k, block, shape.k);
+                let bits = element(cx, op.b, modifiers.lane_of_b(lane), place, shape.b);
+                operands.set_b(k, row, shape.b.decode(bits, model));
+            }
+        }
+    }
+    operands
+}
+
+/// The term of the whole sum that stored term `k` of a sparse row stands for: of each four, the index in S2 names the two
+/// that are stored. ABID says which part of S2 holds the lane's indices (CBSZ 0), else its lowest does.
+fn sparse_term(
+    cx: &Cx<'_>,
+    op: &MicroOp,
+    modifiers: &Modifiers,
+    shape: Shape,
+    lane: usize,
+    k: usize,
+) -> usize {
+    let per_lane = shape.m * shape.terms() / LANES;
+    let set = if modifiers.cbsz == 0 {
+        modifiers.abid
+    } else {
+        0
+    };
+    let bits = 2 * per_lane;
+    let indices = cx.lane(op.c, lane as u32) >> (bits * (set % (32 / bits)));
+    let place = k % per_lane;
+    k / 2 * 4 + (indices >> (2 * place) & 3) as usize
+}
+
+/// One MFMA or SMFMAC: `sum` of the terms of each element of D and the accumulator.
+#[inline(always)]
+fn accumulate<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+    shape: Shape,
+    sum: impl Fn(V, DotModel, &Terms<'_>, V::W) -> V::W,
+) -> u32 {
+    let operands = gather(cx, op, shape);
+    let model = cx.env.dot_model;
+    let accumulator = if shape.sparse { op.d } else { op.c };
+    for register in 0..shape.registers() {
+        let from = if accumulator.is_vector() {
+            cx.nth(accumulator, register as u32)
+        } else {
+            accumulator
+        };
+        for chunk in 0..cx.chunks(v) {
+            let lane = chunk * V::LANES;
+            let (i, block) = shape.row(register, lane);
+            let terms = Terms {
+                operands: &operands,
+                row: block * shape.m + i,
+                // with four rows a matrix, each four lanes belong to another block
+                row_step: if shape.m == 4 { 4 } else { 0 },
+                column: if shape.m == 4 {
+                    lane
+                } else {
+                    block * shape.m + lane % shape.m
+                },
+            };
+            let c = cx.w(v, from, chunk);
+            let r = sum(v, model, &terms, c);
+            cx.set_w(v, cx.nth(op.d, register as u32), chunk, v.mask(!0), r);
+        }
+    }
+    pc + 1
+}
+
+macro_rules! matrix {
+    ($($name:ident | $m:literal $k:literal $blocks:literal $a:ident $b:ident $sparse:literal $sum:ident $group:literal;)*) => {$(
+        #[doc = concat!("D = A * B + C, ", stringify!($blocks), " of ", stringify!($m), "x", stringify!($m), "x", stringify!($k), ".")]
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            const SHAPE: Shape =
+                Shape { m: $m, k: $k, blocks: $blocks, a: Kind::$a, b: Kind::$b, sparse: $sparse };
+            accumulate(v, cx, op, pc, SHAPE, |v, model, terms, c| terms.$sum(v, model, SHAPE.a, SHAPE.b, $group, c))
+        }
+    )*
+
+    /// Every shape by its operation's name.
+    #[cfg(test)]
+    pub(super) const SHAPES: &[(&str, Shape)] = &[$((
+        stringify!($name),
+        Shape { m: $m, k: $k, blocks: $blocks, a: Kind::$a, b: Kind::$b, sparse: $sparse },
+    ),)*];
+    };
+}
+
+// The last number is how many terms are summed before they meet the accumulator, on CDNA1 and CDNA2.
+matrix! {
+    v_mfma_f32_32x32x1_2b_f32 | 32 1 2 F32 F32 false chain 1;
+    v_mfma_f32_16x16x1_4b_f32 | 16 1 4 F32 F32 false chain 1;
+    v_mfma_f32_4x4x1_16b_f32 | 4 1 16 F32 F32 false chain 1;
+    v_mfma_f32_32x32x2_f32 | 32 2 1 F32 F32 false chain 1;
+    v_mfma_f32_16x16x4_f32 | 16 4 1 F32 F32 false chain 1;
+    v_mfma_f32_16x16x8_xf32 | 16 8 1 Xf32 Xf32 false grouped 4;
+    v_mfma_f32_32x32x4_xf32 | 32 4 1 Xf32 Xf32 false grouped 4;
+    v_mfma_f32_32x32x4_2b_f16 | 32 4 2 F16 F16 false grouped 4;
+    v_mfma_f32_16x16x4_4b_f16 | 16 4 4 F16 F16 false grouped 4;
+    v_mfma_f32_4x4x4_16b_f16 | 4 4 16 F16 F16 false grouped 4;
+    v_mfma_f32_32x32x8_f16 | 32 8 1 F16 F16 false grouped 4;
+    v_mfma_f32_16x16x16_f16 | 16 16 1 F16 F16 false grouped 4;
+    v_mfma_f32_32x32x2_2b_bf16 | 32 2 2 Bf16 Bf16 false grouped 2;
+    v_mfma_f32_16x16x2_4b_bf16 | 16 2 4 Bf16 Bf16 false grouped 2;
+    v_mfma_f32_4x4x2_16b_bf16 | 4 2 16 Bf16 Bf16 false grouped 2;
+    v_mfma_f32_32x32x4_bf16 | 32 4 1 Bf16 Bf16 false grouped 2;
+    v_mfma_f32_16x16x8_bf16 | 16 8 1 Bf16 Bf16 false grouped 2;
+    v_mfma_f32_32x32x4_2b_bf16 | 32 4 2 Bf16 Bf16 false grouped 4;
+    v_mfma_f32_16x16x4_4b_bf16 | 16 4 4 Bf16 Bf16 false grouped 4;
+    v_mfma_f32_4x4x4_16b_bf16 | 4 4 16 Bf16 Bf16 false grouped 4;
+    v_mfma_f32_32x32x8_bf16 | 32 8 1 Bf16 Bf16 false grouped 4;
+    v_mfma_f32_16x16x16_bf16 | 16 16 1 Bf16 Bf16 false grouped 4;
+    v_mfma_f32_16x16x32_bf8_bf8 | 16 32 1 Bf8 Bf8 false grouped 16;
+    v_mfma_f32_16x16x32_bf8_fp8 | 16 32 1 Bf8 Fp8 false grouped 16;
+    v_mfma_f32_16x16x32_fp8_bf8 | 16 32 1 Fp8 Bf8 false grouped 16;
+    v_mfma_f32_16x16x32_fp8_fp8 | 16 32 1 Fp8 Fp8 false grouped 16;
+    v_mfma_f32_32x32x16_bf8_bf8 | 32 16 1 Bf8 Bf8 false grouped 16;
+    v_mfma_f32_32x32x16_bf8_fp8 | 32 16 1 Bf8 Fp8 false grouped 16;
+    v_mfma_f32_32x32x16_fp8_bf8 | 32 16 1 Fp8 Bf8 false grouped 16;
+    v_mfma_f32_32x32x16_fp8_fp8 | 32 16 1 Fp8 Fp8 false grouped 16;
+    v_mfma_i32_32x32x4_2b_i8 | 32 4 2 I8 I8 false integer 1;
+    v_mfma_i32_16x16x4_4b_i8 | 16 4 4 I8 I8 false integer 1;
+    v_mfma_i32_4x4x4_16b_i8 | 4 4 16 I8 I8 false integer 1;
+    v_mfma_i32_32x32x8_i8 | 32 8 1 I8 I8 false integer 1;
+    v_mfma_i32_16x16x16_i8 | 16 16 1 I8 I8 false integer 1;
+    v_mfma_i32_32x32x16_i8 | 32 16 1 I8 I8 false integer 1;
+    v_mfma_i32_16x16x32_i8 | 16 32 1 I8 I8 false integer 1;
+    v_smfmac_f32_16x16x32_f16 | 16 32 1 F16 F16 true grouped 4;
+    v_smfmac_f32_32x32x16_f16 | 32 16 1 F16 F16 true grouped 4;
+    v_smfmac_f32_16x16x32_bf16 | 16 32 1 Bf16 Bf16 true grouped 4;
+    v_smfmac_f32_32x32x16_bf16 | 32 16 1 Bf16 Bf16 true grouped 4;
+    v_smfmac_i32_16x16x64_i8 | 16 64 1 I8 I8 true integer 1;
+    v_smfmac_i32_32x32x32_i8 | 32 32 1 I8 I8 true integer 1;
+    v_smfmac_f32_16x16x64_bf8_bf8 | 16 64 1 Bf8 Bf8 true grouped 16;
+    v_smfmac_f32_16x16x64_bf8_fp8 | 16 64 1 Bf8 Fp8 true grouped 16;
+    v_smfmac_f32_16x16x64_fp8_bf8 | 16 64 1 Fp8 Bf8 true grouped 16;
+    v_smfmac_f32_16x16x64_fp8_fp8 | 16 64 1 Fp8 Fp8 true grouped 16;
+    v_smfmac_f32_32x32x32_bf8_bf8 | 32 32 1 Bf8 Bf8 true grouped 16;
+    v_smfmac_f32_32x32x32_bf8_fp8 | 32 32 1 Bf8 Fp8 true grouped 16;
+    v_smfmac_f32_32x32x32_fp8_bf8 | 32 32 1 Fp8 Bf8 true grouped 16;
+    v_smfmac_f32_32x32x32_fp8_fp8 | 32 32 1 Fp8 Fp8 true grouped 16;
+}
+
+/// An f64 MFMA of `blocks` matrices of `m` rows: a chain of FMAs in the order of k. On CDNA3 the BLGP field negates.
+#[inline(always)]
+fn f64_chain(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, m: usize, blocks: usize) -> u32 {
+    const TERMS: usize = 4;
+    let shape = Shape {
+        m,
+        k: TERMS,
+        blocks,
+        a: Kind::F32,
+        b: Kind::F32,
+        sparse: false,
+    };
+    let modifiers = Modifiers::of(op);
+    let negates = cx.env.dot_model == DotModel::Cdna3;
+    let sign = |bit: usize| u64::from(negates && modifiers.blgp >> bit & 1 != 0) << 63;
+    let (mut a, mut b) = ([[0; TERMS]; LANES], [[0; TERMS]; LANES]);
+    for block in 0..blocks {
+        for i in 0..m {
+            for k in 0..TERMS {
+                let (lane, _) = shape.place(i, k, modifiers.block_of_a(block, blocks), TERMS);
+                a[block * m + i][k] = cx.lane64(op.a, lane as u32) ^ sign(0);
+                let (lane, _) = shape.place(i, k, block, TERMS);
+                let lane = if negates {
+                    lane
+                } else {
+                    modifiers.lane_of_b(lane)
+                };
+                b[block * m + i][k] = cx.lane64(op.b, lane as u32) ^ sign(1);
+            }
+        }
+    }
+    for register in 0..shape.registers() {
+        let from = if op.c.is_vector() {
+            cx.nth(op.c, 2 * register as u32)
+        } else {
+            op.c
+        };
+        let d = cx.nth(op.d, 2 * register as u32);
+        for lane in 0..LANES {
+            // 4x4: rows by sixteen lanes, blocks by four; 16x16: rows by sixteen lanes and by register
+            let (i, j, block) = if m == 4 {
+                (lane / 16, lane % 4, lane / 4 % 4)
+            } else {
+                (4 * register + lane / 16, lane % 16, 0)
+            };
+            let (row, column) = (&a[block * m + i], &b[block * m + j]);
+            let mut sum = cx.lane64(from, lane as u32) ^ sign(2);
+            for (x, y) in row.iter().zip(column) {
+                sum = scalar::nan3_f64(*x, *y, sum, scalar::fma_f64(*x, *y, sum));
+            }
+            cx.set_lane64(d, lane as u32, sum);
+        }
+    }
+    pc + 1
+}
+
+/// D = A * B + C, 16x16x4 of f64.
+#[inline(always)]
+pub(crate) fn v_mfma_f64_16x16x4_f64<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    f64_chain(cx, op, pc, 16, 1)
+}
+
+/// D = A * B + C, four of 4x4x4 of f64.
+#[inline(always)]
+pub(crate) fn v_mfma_f64_4x4x4_4b_f64<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    f64_chain(cx, op, pc, 4, 4)
+}
