@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::handlers::Handlers;
 use super::microop::MicroOp;
+use super::simd::MAX_LANES;
 use super::translate::{Mode, translate};
 use super::wave::{CodeMap, Env, WaveShape};
 use crate::isa::IsaFamily;
@@ -61,8 +62,8 @@ impl Program {
         refusals: Vec<(u32, FaultKind)>,
         code: Vec<(u64, Vec<u8>)>,
     ) -> Self {
-        // scalar constants are read a dword or a pair at a time; an empty pool still has a valid address
-        constants.extend([0, 0]);
+        // a scalar is also read as the first of a chunk of lanes
+        constants.extend([0; MAX_LANES]);
         Self {
             key,
             entries,

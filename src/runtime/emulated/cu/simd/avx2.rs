@@ -213,12 +213,10 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     unsafe fn load_operand(self, p: *const u32, vector: u32) -> __m256i {
-        let m = self.splat(vector);
-        // SAFETY: one dword is readable; the masked load touches the row only where it is one.
-        unsafe {
-            let row = _mm256_maskload_epi32(p.cast(), m);
-            self.select(m, row, _mm256_set1_epi32(p.cast::<i32>().read()))
-        }
+        // one load and one permutation: the lanes in order, or the first one everywhere
+        let lanes = self.and(self.lane_ids(), self.splat(vector));
+        // SAFETY: readable for LANES dwords by the caller's promise.
+        unsafe { _mm256_permutevar8x32_epi32(self.load(p), lanes) }
     }
     #[inline(always)]
     unsafe fn load_shared(self, p: *const u8, m: __m256i) -> __m256i {
@@ -367,6 +365,10 @@ impl Vector for Avx2 {
         }
     }
 
+    #[inline(always)]
+    fn lane_ids(self) -> __m256i {
+        cpu!(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+    }
     #[inline(always)]
     fn splat(self, a: u32) -> __m256i {
         cpu!(_mm256_set1_epi32(a as i32))

@@ -121,7 +121,7 @@ pub(crate) trait Vector: Copy + 'static {
     /// A row chunk (`vector` all ones) or one dword in every lane (`vector` zero).
     ///
     /// # Safety
-    /// `p` is valid for reading `LANES` dwords, or one where `vector` is zero.
+    /// `p` is valid for reading `LANES` dwords, whatever `vector` is.
     #[inline(always)]
     unsafe fn load_operand(self, p: *const u32, vector: u32) -> Self::W {
         let mut out = [0; MAX_LANES];
