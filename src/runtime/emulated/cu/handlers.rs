@@ -2,9 +2,12 @@
 //!
 //! Knows: the list of operations that the build script makes of the instruction tables. Must not know: encodings.
 //! An operation of the tables without a function in [`ops`] fails to compile here.
-#![expect(
-    unsafe_code,
-    reason = "the wrappers' features are proven by the token of the back end they belong to"
+#![cfg_attr(
+    any(backend_avx2, backend_avx512),
+    expect(
+        unsafe_code,
+        reason = "the wrappers' features are proven by the token of the back end they belong to"
+    )
 )]
 
 use super::microop::{Handler, MicroOp};

@@ -8,31 +8,38 @@
 
 use super::{MAX_LANES, Quads, Vector, Words};
 
+/// Lanes at once: few, so that the reference stays small code.
+const LANES: usize = 4;
+
 /// Token of the portable back end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
 impl Vector for Portable {
-    const LANES: usize = MAX_LANES;
-    type W = Words;
-    type Q = Quads;
+    const LANES: usize = LANES;
+    type W = [u32; LANES];
+    type Q = [u64; LANES];
     type M = u16;
 
     #[inline(always)]
-    fn words(self, a: Words) -> Words {
-        a
+    fn words(self, a: Self::W) -> Words {
+        let mut out = [0; MAX_LANES];
+        out[..LANES].copy_from_slice(&a);
+        out
     }
     #[inline(always)]
-    fn from_words(self, a: &Words) -> Words {
-        *a
+    fn from_words(self, a: &Words) -> Self::W {
+        [a[0], a[1], a[2], a[3]]
     }
     #[inline(always)]
-    fn quads(self, a: Quads) -> Quads {
-        a
+    fn quads(self, a: Self::Q) -> Quads {
+        let mut out = [0; MAX_LANES];
+        out[..LANES].copy_from_slice(&a);
+        out
     }
     #[inline(always)]
-    fn from_quads(self, a: &Quads) -> Quads {
-        *a
+    fn from_quads(self, a: &Quads) -> Self::Q {
+        [a[0], a[1], a[2], a[3]]
     }
     #[inline(always)]
     fn mask(self, bits: u32) -> u16 {
@@ -43,17 +50,17 @@ impl Vector for Portable {
         u32::from(m)
     }
     #[inline(always)]
-    unsafe fn load(self, p: *const u32) -> Words {
+    unsafe fn load(self, p: *const u32) -> Self::W {
         // SAFETY: readable for LANES dwords by the caller's promise.
-        unsafe { p.cast::<Words>().read_unaligned() }
+        unsafe { p.cast::<Self::W>().read_unaligned() }
     }
     #[inline(always)]
-    unsafe fn store(self, p: *mut u32, a: Words) {
+    unsafe fn store(self, p: *mut u32, a: Self::W) {
         // SAFETY: writable for LANES dwords by the caller's promise.
-        unsafe { p.cast::<Words>().write_unaligned(a) };
+        unsafe { p.cast::<Self::W>().write_unaligned(a) };
     }
     #[inline(always)]
-    unsafe fn store_masked(self, p: *mut u32, m: u16, a: Words) {
+    unsafe fn store_masked(self, p: *mut u32, m: u16, a: Self::W) {
         // SAFETY: readable and writable for LANES dwords by the caller's promise.
         unsafe { self.store(p, self.select(m, a, self.load(p))) };
     }
