@@ -121,16 +121,16 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
             ));
         }
-        self.compute.begin(&request).map_err(|reason| Stop {
-            error: match reason {
+        self.compute.begin(&request).map_err(|reason| {
+            let error = match reason {
                 RefuseReason::Dimensions { .. } => QueueError::DispatchDimensions,
                 RefuseReason::WorkgroupSize { .. } => QueueError::WorkgroupSize,
                 RefuseReason::GroupSegment { .. } => QueueError::GroupSegmentSize,
                 RefuseReason::KernelObject { .. } => QueueError::CodeInvalid,
                 RefuseReason::Registers { .. } => QueueError::Registers,
                 RefuseReason::PrivateSegment { .. } => QueueError::Scratch,
-            },
-            reason: StopReason::Refused(reason.to_string()),
+            };
+            Stop::new(error, StopReason::Refused(reason.to_string()))
         })
     }
 
@@ -210,8 +210,5 @@ impl<C: ComputeUnits> HardwareQueue<C> {
 }
 
 fn malformed(error: QueueError, what: String) -> Stop {
-    Stop {
-        error,
-        reason: StopReason::Packet(what),
-    }
+    Stop::new(error, StopReason::Packet(what))
 }

@@ -8,6 +8,7 @@
 //! given time, drop the lock, give it time, take the lock, complete. Nothing ever blocks inside: a barrier that does not
 //! hold is looked at again later.
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -119,19 +120,27 @@ pub(super) struct HardwareQueue<C: ComputeUnits> {
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) error: QueueError,
-    pub(super) reason: StopReason,
+    /// Boxed: it is rare, and results that carry it are not.
+    pub(super) reason: Box<StopReason>,
+}
+
+impl Stop {
+    pub(super) fn new(error: QueueError, reason: StopReason) -> Self {
+        Self {
+            error,
+            reason: Box::new(reason),
+        }
+    }
 }
 
 impl From<AccessError> for Stop {
     fn from(error: AccessError) -> Self {
-        Self {
-            error: QueueError::MemoryViolation,
-            reason: StopReason::Processor {
-                address: error.address,
-                size_bytes: error.size_bytes,
-                access: error.access,
-            },
-        }
+        let reason = StopReason::Processor {
+            address: error.address,
+            size_bytes: error.size_bytes,
+            access: error.access,
+        };
+        Self::new(QueueError::MemoryViolation, reason)
     }
 }
 
@@ -202,7 +211,12 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 break;
             };
             drop(state);
-            match run.step(&mut lane.worker, stop) {
+            let step = catch_unwind(AssertUnwindSafe(|| run.step(&mut lane.worker, stop)));
+            let Ok(step) = step else {
+                self.lost(index, lane);
+                return Progress::Worked;
+            };
+            match step {
                 Step::Worked => return Progress::WorkedLong,
                 Step::Finished => {
                     self.finish(index, &run, lane);
@@ -234,6 +248,20 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         lane.slot.leave();
         // An index that cannot be read stops the queue once it is serviced.
         written.map_or(true, |written| written != state.next)
+    }
+
+    /// The compute units failed while executing: a bug of theirs must end this queue, not the process or its other queues.
+    /// The panic's own message has been printed.
+    #[cold]
+    fn lost(&self, index: u64, lane: &mut Lane<C>) {
+        // The old worker may be left inside, where unmapping would wait for it for ever.
+        *lane = self.lane();
+        let mut state = self.lock();
+        if state.in_flight.iter().any(|packet| packet.index == index) {
+            let reason =
+                StopReason::Packet(String::from("the compute units failed (internal error)"));
+            self.stop_at(&mut state, index, Stop::new(QueueError::Preemption, reason));
+        }
     }
 
     /// Takes a finished dispatch out and completes its packet.
@@ -275,14 +303,11 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         state.counters.waves += outcome.counters.waves;
         state.counters.workgroups += outcome.counters.workgroups;
         match outcome.fault {
-            Some(fault) => Err(Stop {
-                error: error_of(&fault),
-                reason: StopReason::Wave(fault),
-            }),
-            None if outcome.cancelled => Err(Stop {
-                error: QueueError::Preemption,
-                reason: StopReason::Packet(String::from("the dispatch was cancelled")),
-            }),
+            Some(fault) => Err(Stop::new(error_of(&fault), StopReason::Wave(fault))),
+            None if outcome.cancelled => Err(Stop::new(
+                QueueError::Preemption,
+                StopReason::Packet(String::from("the dispatch was cancelled")),
+            )),
             None => Ok(()),
         }
     }
@@ -323,8 +348,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let address = self.placement.slot(index);
         let header = Header((self.vm.load_u32(address)? & 0xffff) as u16);
         if header.packet_type() == super::packets::PacketType::INVALID {
-            // Claimed, not written yet: the header comes last.
-            return Ok(Launch::Empty);
+            // Claimed, not written yet: the header comes last, and soon.
+            return Ok(Launch::Blocked);
         }
         if header.barrier() && state.running > 0 {
             return Ok(Launch::Blocked);
@@ -405,7 +430,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let exception = memory_exception(self.gpu, &stop.reason);
         state.stop = Some(QueueStop {
             packet,
-            reason: stop.reason,
+            reason: *stop.reason,
         });
         // What cannot be told in memory any more is told by the instrument and by the events alone.
         if let Some(address) = self.placement.error_reason {

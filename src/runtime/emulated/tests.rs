@@ -1034,3 +1034,22 @@ fn user_memory_is_mapped_at_its_own_address_until_it_is_freed() {
     assert!(!rig.vm().check(address, 1, Access::Read));
     assert_eq!(host[9..15], [3, 9, 9, 9, 9, 3]);
 }
+
+#[test]
+fn compute_units_that_panic_end_their_queue_only() {
+    for (threads, deterministic) in SCHEDULES {
+        let rig = Rig::new(threads, deterministic);
+        rig.kernel(1, |_, _| std::panic::resume_unwind(Box::new("a bug")));
+        rig.kernel(2, |_, _| Quantum::End);
+        let (queue, other) = (rig.queue(4), rig.queue(4));
+        queue.push(dispatch(1, rig.signal(1), false));
+        assert_eq!(queue.stopped(), Some(QueueError::Preemption));
+        let signal = rig.signal(1);
+        other.push(dispatch(2, signal, false));
+        assert!(rig.wait_zero(signal));
+        // The worker that panicked is not waited for.
+        let (address, handle) = rig.allocate(4096);
+        rig.device.free_memory(handle).unwrap();
+        assert!(!rig.vm().check(address, 1, Access::Read));
+    }
+}
