@@ -306,6 +306,41 @@ impl Cx<'_> {
         // SAFETY: destinations of vector instructions are rows of this wave's block.
         unsafe { v.store_masked(self.at(slot).cast::<u32>().add(chunk * V::LANES), m, value) };
     }
+    /// Writes a chunk of a row in the lanes of `exec` that belong to it.
+    #[inline(always)]
+    pub(crate) fn put<V: Vector>(
+        &mut self,
+        v: V,
+        slot: Slot,
+        chunk: usize,
+        exec: u64,
+        value: V::W,
+    ) {
+        let all = u32::MAX >> (32 - V::LANES);
+        let bits = (exec >> (chunk * V::LANES)) as u32 & all;
+        // SAFETY: destinations of vector instructions are rows of this wave's block.
+        let p = unsafe { self.at(slot).cast::<u32>().add(chunk * V::LANES) };
+        if !V::CHEAP_MASKS && bits == all {
+            // SAFETY: as above; the chunk has LANES dwords.
+            unsafe { v.store(p, value) };
+        } else {
+            // SAFETY: as above.
+            unsafe { v.store_masked(p, v.mask(bits), value) };
+        }
+    }
+    /// Writes a chunk of two rows in the lanes of `exec` that belong to it.
+    #[inline(always)]
+    pub(crate) fn put_q<V: Vector>(
+        &mut self,
+        v: V,
+        slot: Slot,
+        chunk: usize,
+        exec: u64,
+        value: V::Q,
+    ) {
+        self.put(v, slot, chunk, exec, v.lo(value));
+        self.put(v, Slot(slot.0 + self.stride), chunk, exec, v.hi(value));
+    }
     /// Writes a chunk of two rows under a mask.
     #[inline(always)]
     pub(crate) fn set_q<V: Vector>(

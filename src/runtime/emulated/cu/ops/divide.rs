@@ -200,7 +200,7 @@ pub(crate) fn v_div_fmas_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
             });
             r = v.select(scaled, back, r);
         }
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -225,7 +225,7 @@ pub(crate) fn v_div_fmas_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
             });
             r = v.qselect(scaled, back, r);
         }
-        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put_q(v, op.d, chunk, exec, r);
     }
     pc + 1
 }

@@ -53,7 +53,7 @@ macro_rules! fop1 {
             for chunk in 0..cx.chunks($v) {
                 let $a = cx.w($v, op.a, chunk);
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -71,7 +71,7 @@ macro_rules! fop2 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -89,7 +89,7 @@ macro_rules! fop3 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -107,7 +107,7 @@ macro_rules! fop2_tied {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $d) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.d, chunk));
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -125,7 +125,7 @@ macro_rules! dop1 {
             for chunk in 0..cx.chunks($v) {
                 let $a = cx.q($v, op.a, chunk);
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -143,7 +143,7 @@ macro_rules! dop2 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -161,7 +161,7 @@ macro_rules! dop3 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $c) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk), cx.q($v, op.c, chunk));
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -179,7 +179,7 @@ macro_rules! narrow_op {
             for chunk in 0..cx.chunks($v) {
                 let $a = cx.q($v, op.a, chunk);
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -196,7 +196,7 @@ macro_rules! widen_op {
             for chunk in 0..cx.chunks($v) {
                 let $a = cx.w($v, op.a, chunk);
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -214,7 +214,7 @@ macro_rules! dwop2 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b) = (cx.q($v, op.a, chunk), cx.w($v, op.b, chunk));
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }

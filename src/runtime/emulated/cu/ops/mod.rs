@@ -21,7 +21,7 @@ macro_rules! vop1 {
             for chunk in 0..cx.chunks($v) {
                 let $a = cx.w($v, op.a, chunk);
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -38,7 +38,7 @@ macro_rules! vop2 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -55,7 +55,7 @@ macro_rules! vop3 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -72,7 +72,7 @@ macro_rules! vop2_tied {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $d) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.d, chunk));
                 let r = $body;
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -90,7 +90,7 @@ macro_rules! vop2_clamp {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
                 let r = if clamp { $clamped } else { $body };
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -108,7 +108,7 @@ macro_rules! vop3_clamp {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
                 let r = if clamp { $clamped } else { $body };
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -125,7 +125,7 @@ macro_rules! qop1 {
             for chunk in 0..cx.chunks($v) {
                 let $a = cx.q($v, op.a, chunk);
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -142,7 +142,7 @@ macro_rules! qop2 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -159,7 +159,7 @@ macro_rules! qop3 {
             for chunk in 0..cx.chunks($v) {
                 let ($a, $b, $c) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk), cx.q($v, op.c, chunk));
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }

@@ -333,7 +333,7 @@ pub(crate) fn result_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
         if op.imm & result::CLAMP != 0 {
             r = v.map1(r, |a| clamp_f32(a, dx10));
         }
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -358,7 +358,7 @@ pub(crate) fn result_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
         if op.imm & result::CLAMP != 0 {
             r = v.qmap1(r, |a| clamp_f64(a, dx10));
         }
-        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put_q(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -388,7 +388,7 @@ pub(crate) fn result_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
     for chunk in 0..cx.chunks(v) {
         let a = v.and(cx.w(v, op.a, chunk), v.splat(0xffff));
         let r = finish_f16(v, op.imm, a);
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -402,7 +402,7 @@ pub(crate) fn result_packed_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, 
         let low = finish_f16(v, op.imm, v.and(a, v.splat(0xffff)));
         let high = finish_f16(v, op.imm, v.shr(a, v.splat(16)));
         let r = v.or(low, v.shl(high, v.splat(16)));
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -464,7 +464,7 @@ pub(crate) fn result_sdwa<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u3
             2 => v.or(part, v.and(cx.w(v, op.d, chunk), v.splat(!field))),
             _ => part,
         };
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }

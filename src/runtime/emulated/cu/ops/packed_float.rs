@@ -70,7 +70,7 @@ fn packed_f32<V: Vector>(
         let half = |slot, index| cx.w(v, cx.nth(slot, index), chunk);
         let one = |index| f(m, half(op.a, index), half(op.b, index), half(op.c, index));
         let r = v.join(one(0), one(1));
-        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put_q(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -132,7 +132,7 @@ fn mix_half<V: Vector>(
         } else {
             v.or(v.and(old, v.splat(0xffff_0000)), half)
         };
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }

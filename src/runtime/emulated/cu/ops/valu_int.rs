@@ -251,7 +251,7 @@ pub(crate) fn v_cndmask_b32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: 
     for chunk in 0..cx.chunks(v) {
         let (a, b) = (cx.w(v, op.a, chunk), cx.w(v, op.b, chunk));
         let r = v.select(cx.chunk_mask(v, chosen, chunk), b, a);
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -264,7 +264,7 @@ pub(crate) fn v_cndmask_b16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: 
         let (a, b) = (cx.w(v, op.a, chunk), cx.w(v, op.b, chunk));
         let r = v.select(cx.chunk_mask(v, chosen, chunk), b, a);
         let r = v.and(r, v.splat(0xffff));
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -288,7 +288,7 @@ macro_rules! carry_out {
                 if clamp {
                     r = $v.select(carry, $v.splat($limit), r);
                 }
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             cx.set_lane_mask(op.aux_slot(), carries & exec);
             pc + 1
@@ -314,7 +314,7 @@ macro_rules! carry_in_out {
                 if clamp {
                     r = $v.select(carry, $v.splat($limit), r);
                 }
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             cx.set_lane_mask(op.aux_slot(), carries & exec);
             pc + 1
@@ -369,7 +369,7 @@ fn mbcnt<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, first: usize) {
         };
         let counted = v.popcnt(v.and(cx.w(v, op.a, chunk), below));
         let r = v.add(counted, cx.w(v, op.b, chunk));
-        cx.set_w(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put(v, op.d, chunk, exec, r);
     }
 }
 

@@ -18,7 +18,7 @@ macro_rules! shift64 {
             for chunk in 0..cx.chunks($v) {
                 let ($count, $a) = ($v.zext(cx.w($v, op.a, chunk)), cx.q($v, op.b, chunk));
                 let r = $body;
-                cx.set_q($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put_q($v, op.d, chunk, exec, r);
             }
             pc + 1
         }
@@ -38,7 +38,7 @@ pub(crate) fn v_lshl_add_u64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
     for chunk in 0..cx.chunks(v) {
         let count = v.zext(v.and(cx.w(v, op.b, chunk), v.splat(7)));
         let r = v.qadd(v.qshl(cx.q(v, op.a, chunk), count), cx.q(v, op.c, chunk));
-        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put_q(v, op.d, chunk, exec, r);
     }
     pc + 1
 }
@@ -72,7 +72,7 @@ pub(crate) fn v_mad_u64_u32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: 
         if clamp {
             r = v.qselect(carry, v.qsplat(u64::MAX), r);
         }
-        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put_q(v, op.d, chunk, exec, r);
     }
     cx.set_lane_mask(op.aux_slot(), carries & exec);
     pc + 1
@@ -102,7 +102,7 @@ pub(crate) fn v_mad_i64_i32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: 
             );
             r = v.qselect(v.lt_i(over, zero), limit, r);
         }
-        cx.set_q(v, op.d, chunk, cx.chunk_mask(v, exec, chunk), r);
+        cx.put_q(v, op.d, chunk, exec, r);
     }
     cx.set_lane_mask(op.aux_slot(), carries & exec);
     pc + 1

@@ -190,7 +190,7 @@ macro_rules! dot_iu {
                 } else {
                     $body
                 };
-                cx.set_w($v, op.d, chunk, cx.chunk_mask($v, exec, chunk), r);
+                cx.put($v, op.d, chunk, exec, r);
             }
             pc + 1
         }

@@ -114,6 +114,7 @@ fn sum_bytes(a: __m512i) -> __m512i {
 #[cfg(target_arch = "x86_64")]
 impl Vector for Avx512 {
     const LANES: usize = MAX_LANES;
+    const CHEAP_MASKS: bool = true;
     type W = __m512i;
     type Q = Quad;
     type M = __mmask16;

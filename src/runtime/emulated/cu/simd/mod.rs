@@ -93,6 +93,8 @@ pub(crate) type Quads = [u64; MAX_LANES];
 /// `M` as many booleans.
 pub(crate) trait Vector: Copy + 'static {
     const LANES: usize;
+    /// A masked store costs no more than a plain one.
+    const CHEAP_MASKS: bool = false;
     type W: Copy;
     type Q: Copy;
     type M: Copy;
@@ -924,7 +926,7 @@ pub(crate) trait Vector: Copy + 'static {
     fn fadd(self, a: Self::W, b: Self::W) -> Self::W {
         let r = self.fadd_raw(a, b);
         if self.any(self.funord(r, r)) {
-            self.map3(a, b, r, scalar::nan2_f32)
+            self.nan2(a, b, r)
         } else {
             r
         }
@@ -933,7 +935,7 @@ pub(crate) trait Vector: Copy + 'static {
     fn fsub(self, a: Self::W, b: Self::W) -> Self::W {
         let r = self.fadd_raw(a, self.xor(b, self.splat(0x8000_0000)));
         if self.any(self.funord(r, r)) {
-            self.map3(a, b, r, scalar::nan2_f32)
+            self.nan2(a, b, r)
         } else {
             r
         }
@@ -942,7 +944,7 @@ pub(crate) trait Vector: Copy + 'static {
     fn fmul(self, a: Self::W, b: Self::W) -> Self::W {
         let r = self.fmul_raw(a, b);
         if self.any(self.funord(r, r)) {
-            self.map3(a, b, r, scalar::nan2_f32)
+            self.nan2(a, b, r)
         } else {
             r
         }
@@ -956,19 +958,30 @@ pub(crate) trait Vector: Copy + 'static {
             r
         }
     }
+    // NaN results are rare: their choice stays out of line
+    #[inline(always)]
+    fn nan2(self, a: Self::W, b: Self::W, r: Self::W) -> Self::W {
+        let mut out = self.words(r);
+        scalar::choose_nan_f32([&self.words(a), &self.words(b), &[0; MAX_LANES]], &mut out);
+        self.from_words(&out)
+    }
     #[inline(always)]
     fn nan3(self, a: Self::W, b: Self::W, c: Self::W, r: Self::W) -> Self::W {
-        let (a, b, c, mut r) = (self.words(a), self.words(b), self.words(c), self.words(r));
-        for i in 0..Self::LANES {
-            r[i] = scalar::nan3_f32(a[i], b[i], c[i], r[i]);
-        }
-        self.from_words(&r)
+        let mut out = self.words(r);
+        scalar::choose_nan_f32([&self.words(a), &self.words(b), &self.words(c)], &mut out);
+        self.from_words(&out)
+    }
+    #[inline(always)]
+    fn qnan2(self, a: Self::Q, b: Self::Q, r: Self::Q) -> Self::Q {
+        let mut out = self.quads(r);
+        scalar::choose_nan_f64([&self.quads(a), &self.quads(b), &[0; MAX_LANES]], &mut out);
+        self.from_quads(&out)
     }
     #[inline(always)]
     fn dadd(self, a: Self::Q, b: Self::Q) -> Self::Q {
         let r = self.dadd_raw(a, b);
         if self.any(self.dunord(r, r)) {
-            self.qmap3(a, b, r, scalar::nan2_f64)
+            self.qnan2(a, b, r)
         } else {
             r
         }
@@ -977,7 +990,7 @@ pub(crate) trait Vector: Copy + 'static {
     fn dmul(self, a: Self::Q, b: Self::Q) -> Self::Q {
         let r = self.dmul_raw(a, b);
         if self.any(self.dunord(r, r)) {
-            self.qmap3(a, b, r, scalar::nan2_f64)
+            self.qnan2(a, b, r)
         } else {
             r
         }
@@ -986,11 +999,9 @@ pub(crate) trait Vector: Copy + 'static {
     fn dfma(self, a: Self::Q, b: Self::Q, c: Self::Q) -> Self::Q {
         let r = self.dfma_raw(a, b, c);
         if self.any(self.dunord(r, r)) {
-            let (a, b, c, mut r) = (self.quads(a), self.quads(b), self.quads(c), self.quads(r));
-            for i in 0..Self::LANES {
-                r[i] = scalar::nan3_f64(a[i], b[i], c[i], r[i]);
-            }
-            self.from_quads(&r)
+            let mut out = self.quads(r);
+            scalar::choose_nan_f64([&self.quads(a), &self.quads(b), &self.quads(c)], &mut out);
+            self.from_quads(&out)
         } else {
             r
         }
@@ -1025,7 +1036,7 @@ pub(crate) trait Vector: Copy + 'static {
     fn dsub(self, a: Self::Q, b: Self::Q) -> Self::Q {
         let r = self.dadd_raw(a, self.qxor(b, self.qsplat(1 << 63)));
         if self.any(self.dunord(r, r)) {
-            self.qmap3(a, b, r, scalar::nan2_f64)
+            self.qnan2(a, b, r)
         } else {
             r
         }

@@ -6,6 +6,7 @@
     reason = "single accesses to memory that other agents share"
 )]
 
+use super::{Quads, Words};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// The NaN that an invalid operation on non-NaN operands gives (CDNA3 ISA, V_DIV_FIXUP_F32: 0/0).
@@ -78,6 +79,24 @@ pub(crate) fn nan3_f64(a: u64, b: u64, c: u64, r: u64) -> u64 {
         c | 0x0008_0000_0000_0000
     } else {
         nan2_f64(a, b, r)
+    }
+}
+
+/// Makes the NaNs among the results `r` explicit, lane by lane: [`nan3_f32`].
+#[cold]
+#[inline(never)]
+pub(crate) fn choose_nan_f32(operands: [&Words; 3], r: &mut Words) {
+    for (lane, r) in r.iter_mut().enumerate() {
+        *r = nan3_f32(operands[0][lane], operands[1][lane], operands[2][lane], *r);
+    }
+}
+
+/// [`choose_nan_f32`] in f64.
+#[cold]
+#[inline(never)]
+pub(crate) fn choose_nan_f64(operands: [&Quads; 3], r: &mut Quads) {
+    for (lane, r) in r.iter_mut().enumerate() {
+        *r = nan3_f64(operands[0][lane], operands[1][lane], operands[2][lane], *r);
     }
 }
 
