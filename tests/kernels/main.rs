@@ -1,6 +1,10 @@
 //! Whole kernels against the host: every kernel under `testdata/objects`, on
 //! every target and at every optimisation level, is its own test.
 //!
+//! `same_bits_…` runs the same cases on every vector back end and number of
+//! threads. Both kinds run with `ROCR_KERNELS=1`, and are counted as ignored
+//! without it.
+//!
 //! `cases/` computes the expectations, `case.rs` says what a case is. With
 //! `ROCR_KERNEL_RUNNER=PROGRAM` another program runs the kernels in rocr's place
 //! (see `program.rs`).
@@ -9,14 +13,18 @@ mod backend;
 mod case;
 mod cases;
 mod data;
+mod device;
+mod engine;
 mod fixtures;
 mod program;
+mod same_bits;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use backend::{Backend, verdict};
 use case::{Build, Entry, Level, Target};
+use device::Device;
 use libtest_mimic::{Arguments, Failed, Trial};
 use program::Program;
 
@@ -34,18 +42,26 @@ fn builds(object: &str) -> Vec<Build> {
     found
 }
 
-/// Who runs the kernels; nobody, if neither rocr nor another program can.
-fn backend() -> Option<Box<dyn Backend>> {
-    let program = std::env::var_os("ROCR_KERNEL_RUNNER")?;
-    Some(Box::new(Program(program.into())))
+/// Who runs the kernels.
+fn backend() -> Box<dyn Backend> {
+    if let Some(program) = std::env::var_os("ROCR_KERNEL_RUNNER") {
+        return Box::new(Program(program.into()));
+    }
+    Box::new(Device {
+        threads: 1,
+        deterministic: false,
+    })
 }
 
 fn run_kernel(entry: Entry, build: Build) -> Result<(), Failed> {
     let case = (entry.make)(build);
-    let object = build.path(entry.object);
-    let backend = backend().ok_or("nothing can run kernels")?;
-    let outputs = backend.run(&object, build, &case)?;
+    let outputs = backend().run(&build.path(entry.object), build, &case)?;
     Ok(verdict(&case, &outputs)?)
+}
+
+fn same_bits(entry: Entry, build: Build) -> Result<(), Failed> {
+    let case = (entry.make)(build);
+    Ok(same_bits::check(&build.path(entry.object), build, &case)?)
 }
 
 fn main() -> ExitCode {
@@ -66,12 +82,14 @@ fn main() -> ExitCode {
             }));
         }
     }
-    let nobody = backend().is_none();
+    let run = std::env::var_os("ROCR_KERNELS").is_some();
     for entry in entries {
         for build in builds(entry.object) {
             let name = format!("{}_{build}", entry.name);
-            let trial = Trial::test(name, move || run_kernel(entry, build));
-            trials.push(trial.with_ignored_flag(nobody));
+            let kernel = Trial::test(&name, move || run_kernel(entry, build));
+            let bits = Trial::test(format!("same_bits_{name}"), move || same_bits(entry, build));
+            trials.push(kernel.with_ignored_flag(!run));
+            trials.push(bits.with_ignored_flag(!run));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -1,0 +1,68 @@
+//! The same bits for every vector back end of this CPU and for one and two
+//! workers. What depends on the order of atomics is compared between
+//! deterministic runs of the whole device.
+//!
+//! Knows the engine's and the device's options. Must not know any expected value.
+
+use std::path::Path;
+
+use rocr::runtime::emulated::cu::SimdLevel;
+
+use super::backend::{Backend, Outputs};
+use super::case::{Build, Case};
+use super::device::Device;
+use super::engine::EngineBackend;
+
+/// Runs a case in every way and compares all bytes with the portable back
+/// end's on one worker, the reference.
+pub(crate) fn check(object: &Path, build: Build, case: &Case) -> Result<(), String> {
+    if case.order_dependent {
+        return check_deterministic(object, build, case);
+    }
+    let run = |simd, workers| EngineBackend { simd, workers }.run(object, build, case);
+    let reference = run(SimdLevel::Portable, 1)?;
+    for simd in [SimdLevel::Portable, SimdLevel::Avx2, SimdLevel::Avx512] {
+        if !simd.available() {
+            continue;
+        }
+        for workers in [1, 2] {
+            let outputs = run(simd, workers)?;
+            if let Some(what) = difference(&reference, &outputs) {
+                return Err(format!("{simd:?} with {workers} workers: {what}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deterministic runs give the same bits, however many threads there are.
+fn check_deterministic(object: &Path, build: Build, case: &Case) -> Result<(), String> {
+    let run = |threads| {
+        let device = Device {
+            threads,
+            deterministic: true,
+        };
+        device.run(object, build, case)
+    };
+    let reference = run(1)?;
+    for threads in [1, 2, 4] {
+        if let Some(what) = difference(&reference, &run(threads)?) {
+            return Err(format!("{threads} threads: {what}"));
+        }
+    }
+    Ok(())
+}
+
+fn difference(want: &Outputs, got: &Outputs) -> Option<String> {
+    let named = |name, want: &[Vec<u8>], got: &[Vec<u8>]| {
+        want.iter()
+            .zip(got)
+            .enumerate()
+            .find_map(|(index, (w, g))| {
+                let at = w.iter().zip(g).position(|(w, g)| w != g)?;
+                Some(format!("{name} {index} differs from byte {at} on"))
+            })
+    };
+    named("buffer", &want.buffers, &got.buffers)
+        .or_else(|| named("global", &want.globals, &got.globals))
+}
