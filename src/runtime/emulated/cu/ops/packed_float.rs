@@ -23,11 +23,17 @@ fn halves<V: Vector>(v: V, a: V::W) -> [V::W; 2] {
     [v.and(a, v.splat(0xffff)), v.shr(a, v.splat(16))]
 }
 
-/// `f` of both halves of two operands.
+/// `f` of both halves of two operands. Functions are named, not closures: only they inline into a handler for sure.
 #[inline(always)]
-fn packed2<V: Vector>(v: V, a: V::W, b: V::W, f: impl Fn(V::W, V::W) -> V::W) -> V::W {
+fn packed2<V: Vector>(
+    v: V,
+    m: Modes,
+    a: V::W,
+    b: V::W,
+    f: impl Fn(V, Modes, V::W, V::W) -> V::W,
+) -> V::W {
     let ([a0, a1], [b0, b1]) = (halves(v, a), halves(v, b));
-    pack(v, f(a0, b0), f(a1, b1))
+    pack(v, f(v, m, a0, b0), f(v, m, a1, b1))
 }
 
 /// Both halves' `a * b + c`, each rounded once.
@@ -38,10 +44,10 @@ fn packed_fma<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
 }
 
 fop2! {
-    v_pk_add_f16 |v, m, a, b| packed2(v, a, b, |a, b| add_f16(v, m, a, b));
-    v_pk_mul_f16 |v, m, a, b| packed2(v, a, b, |a, b| mul_f16(v, m, a, b));
-    v_pk_min_f16 |v, m, a, b| packed2(v, a, b, |a, b| min_f16(v, m, a, b));
-    v_pk_max_f16 |v, m, a, b| packed2(v, a, b, |a, b| max_f16(v, m, a, b));
+    v_pk_add_f16 |v, m, a, b| packed2(v, m, a, b, add_f16);
+    v_pk_mul_f16 |v, m, a, b| packed2(v, m, a, b, mul_f16);
+    v_pk_min_f16 |v, m, a, b| packed2(v, m, a, b, min_f16);
+    v_pk_max_f16 |v, m, a, b| packed2(v, m, a, b, max_f16);
 }
 
 fop3! {
@@ -55,42 +61,36 @@ fop2_tied! {
     v_pk_fmac_f16 |v, m, a, b, d| packed_fma(v, m, a, b, d);
 }
 
-/// An operation on two registers of f32 a lane: `f` of the modes and the operands of one register.
-#[inline(always)]
-fn packed_f32<V: Vector>(
-    v: V,
-    cx: &mut Cx<'_>,
-    op: &MicroOp,
-    pc: u32,
-    f: impl Fn(Modes, V::W, V::W, V::W) -> V::W,
-) -> u32 {
-    let exec = cx.exec();
-    let m = Modes::of(cx, op.imm);
-    for chunk in 0..cx.chunks(v) {
-        let half = |slot, index| cx.w(v, cx.nth(slot, index), chunk);
-        let one = |index| f(m, half(op.a, index), half(op.b, index), half(op.c, index));
-        let r = v.join(one(0), one(1));
-        cx.put_q(v, op.d, chunk, exec, r);
-    }
-    pc + 1
+/// Operations on two registers of f32 a lane.
+macro_rules! packed_f32 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
+                let low = $body;
+                let $a = cx.w($v, cx.nth(op.a, 1), chunk);
+                let $b = cx.w($v, cx.nth(op.b, 1), chunk);
+                let $c = cx.w($v, cx.nth(op.c, 1), chunk);
+                let high = $body;
+                cx.put($v, op.d, chunk, exec, low);
+                cx.put($v, cx.nth(op.d, 1), chunk, exec, high);
+            }
+            pc + 1
+        }
+    )*};
 }
 
-/// Both registers' sums.
-#[inline(always)]
-pub(crate) fn v_pk_add_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    packed_f32(v, cx, op, pc, |m, a, b, _| add_f32(v, m.round_f32, a, b))
-}
-
-/// Both registers' products.
-#[inline(always)]
-pub(crate) fn v_pk_mul_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    packed_f32(v, cx, op, pc, |m, a, b, _| mul_f32(v, m.round_f32, a, b))
-}
-
-/// Both registers' FMAs.
-#[inline(always)]
-pub(crate) fn v_pk_fma_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    packed_f32(v, cx, op, pc, |m, a, b, c| fma_f32(v, m.round_f32, a, b, c))
+packed_f32! {
+    /// Both registers' sums.
+    v_pk_add_f32 |v, m, a, b, _c| add_f32(v, m.round_f32, a, b);
+    /// Both registers' products.
+    v_pk_mul_f32 |v, m, a, b, _c| mul_f32(v, m.round_f32, a, b);
+    /// Both registers' FMAs.
+    v_pk_fma_f32 |v, m, a, b, c| fma_f32(v, m.round_f32, a, b, c);
 }
 
 /// A mixed-precision result in one half of D, the other kept: rounded to f32 first, then to f16; clamped and flushed here,
