@@ -17,6 +17,7 @@
 pub(crate) mod chunks;
 pub(crate) mod kind;
 pub(crate) mod lanes;
+pub(crate) mod lds_dwords;
 pub(crate) mod private;
 pub(crate) mod scalars;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! Out of range, loads give 0 and stores are dropped, a lane at a time.
 use crate::runtime::emulated::cu::memory::chunks::{load_lds, store_lds};
 use crate::runtime::emulated::cu::memory::kind::{LoadKind, StoreKind};
+use crate::runtime::emulated::cu::memory::lds_dwords::load_lds_dwords;
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot};
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::wave::Cx;
@@ -33,7 +34,6 @@ ds_loads! {
     ds_load_i8 | I8;
     ds_load_u16 | U16;
     ds_load_i16 | I16;
-    ds_load_b32 | B32;
     ds_load_b64 | B64;
     ds_load_b96 | B96;
     ds_load_b128 | B128;
@@ -43,6 +43,33 @@ ds_loads! {
     ds_load_u8_d16_hi | D16HiU8;
     ds_load_i8_d16_hi | D16HiI8;
     ds_load_u16_d16_hi | D16HiB16;
+}
+
+/// D = a dword of LDS.
+#[inline(always)]
+pub(crate) fn ds_load_b32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let mask = cx.exec();
+    load_lds_dwords(v, cx, op.a, [offset(op)], mask, [op.d]);
+    pc + 1
+}
+
+macro_rules! ds_two_dwords {
+    ($($name:ident | $unit:literal;)*) => {$(
+        /// D = dwords of LDS at two places, offsets in elements.
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let mask = cx.exec();
+            let offsets = [(op.imm as u32 & 0xff) * $unit, (op.imm as u32 >> 8 & 0xff) * $unit];
+            let rows = [op.d, cx.nth(op.d, 1)];
+            load_lds_dwords(v, cx, op.a, offsets, mask, rows);
+            pc + 1
+        }
+    )*};
+}
+
+ds_two_dwords! {
+    ds_load_2addr_b32 | 4;
+    ds_load_2addr_stride64_b32 | 256;
 }
 
 macro_rules! ds_stores {
@@ -93,8 +120,6 @@ macro_rules! ds_two_loads {
 }
 
 ds_two_loads! {
-    ds_load_2addr_b32 | B32 4;
-    ds_load_2addr_stride64_b32 | B32 256;
     ds_load_2addr_b64 | B64 8;
     ds_load_2addr_stride64_b64 | B64 512;
 }
