@@ -1,80 +1,141 @@
 //! `--device`: which agent a command runs on.
 //!
-//! Knows: the selector's grammar. Must not know: which models exist (the runtime's catalogue says that).
+//! Knows: the selector's grammar, what is said about a device. Must not know: how a driver is opened.
+use super::Context;
 use super::failure::Failure;
+use crate::loader::TargetId;
+use crate::runtime::instrument::Schedule;
+use crate::runtime::{Agent, AgentKind, DeviceSelection, Runtime};
+use serde::Serialize;
 
 /// The most embedded devices that one run may have.
 const MAX_DEVICES: u32 = 64;
 
-/// A device as asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeviceSelector {
-    /// `kfd`, `kfd:N`: a real GPU, the N-th one.
-    Kfd(Option<u32>),
-    /// `emu`, `emu:MODEL`, `emu:MODEL*N`, or a bare MODEL.
-    Emulated {
-        /// A target or a product; without one, the file's own target.
-        model: Option<String>,
-        /// How many.
-        count: u32,
-    },
+/// Reads a selector: `kfd[:N]`, `emu[:MODEL[*N]]`, or a bare MODEL.
+pub fn parse(text: &str) -> Result<DeviceSelection, Failure> {
+    let malformed = || {
+        Failure::usage(format!("`{text}` is not a device"))
+            .hint("give kfd, kfd:N, emu, emu:MODEL, emu:MODEL*N, or a target or product such as gfx942 or mi300x")
+    };
+    if text == "kfd" {
+        return Ok(DeviceSelection::Kfd(None));
+    }
+    if let Some(number) = text.strip_prefix("kfd:") {
+        return number
+            .parse()
+            .map(|n| DeviceSelection::Kfd(Some(n)))
+            .map_err(|_no_number| malformed());
+    }
+    if text == "emu" {
+        return Ok(DeviceSelection::default());
+    }
+    let model = text.strip_prefix("emu:").unwrap_or(text);
+    let (model, count) = match model.split_once('*') {
+        Some((model, count)) => (model, count.parse().map_err(|_no_number| malformed())?),
+        None => (model, 1),
+    };
+    if model.is_empty() || count == 0 {
+        return Err(malformed());
+    }
+    if count > MAX_DEVICES {
+        return Err(Failure::usage(format!(
+            "`{text}`: {count} devices, the limit is {MAX_DEVICES}"
+        )));
+    }
+    Ok(DeviceSelection::Emulated {
+        model: Some(model.to_owned()),
+        count,
+    })
 }
 
-impl DeviceSelector {
-    /// Reads a selector.
-    pub fn parse(text: &str) -> Result<DeviceSelector, Failure> {
-        let malformed = || {
-            Failure::usage(format!("`{text}` is not a device"))
-                .hint("give kfd, kfd:N, emu, emu:MODEL, emu:MODEL*N, or a target or product such as gfx942 or mi300x")
-        };
-        if text == "kfd" {
-            return Ok(DeviceSelector::Kfd(None));
+/// True where the selection leaves the target to the file.
+pub(super) fn follows_file(selection: &DeviceSelection) -> bool {
+    matches!(selection, DeviceSelection::Emulated { model: None, .. })
+}
+
+/// Opens the device that the options name, else an embedded GPU of the file's target.
+pub(super) fn open(
+    context: &Context,
+    file_target: Option<&TargetId>,
+    deterministic: bool,
+) -> Result<Runtime, Failure> {
+    let runtime = Runtime::open(&context.device, file_target)?;
+    if let Some(instrument) = runtime.instrument() {
+        let threads = if deterministic { 1 } else { threads(context) };
+        instrument.set_schedule(Schedule {
+            threads,
+            deterministic,
+        });
+    }
+    Ok(runtime)
+}
+
+/// `--threads`, else one a core.
+fn threads(context: &Context) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    context.threads.map_or_else(cores, std::num::NonZero::get)
+}
+
+/// A device as every report names it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct DeviceView {
+    pub(super) name: String,
+    pub(super) product: String,
+    pub(super) target: String,
+    /// `embedded` or `real`.
+    pub(super) kind: &'static str,
+    /// Threads that execute for an embedded one.
+    pub(super) threads: Option<usize>,
+}
+
+impl DeviceView {
+    pub(super) fn new(runtime: &Runtime, agent: &Agent) -> DeviceView {
+        let info = agent.info();
+        DeviceView {
+            name: info.name.clone(),
+            product: info.product.clone(),
+            target: agent.target().to_string(),
+            kind: if info.kind == AgentKind::EmbeddedGpu {
+                "embedded"
+            } else {
+                "real"
+            },
+            threads: runtime
+                .instrument()
+                .map(|instrument| instrument.schedule().threads),
         }
-        if let Some(number) = text.strip_prefix("kfd:") {
-            return number
-                .parse()
-                .map(|n| DeviceSelector::Kfd(Some(n)))
-                .map_err(|_no_number| malformed());
+    }
+}
+
+impl std::fmt::Display for DeviceView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.target)?;
+        if self.product != self.name {
+            write!(f, " ({})", self.product)?;
         }
-        if text == "emu" {
-            return Ok(DeviceSelector::Emulated {
-                model: None,
-                count: 1,
-            });
+        write!(f, ", {}", self.kind)?;
+        match self.threads {
+            Some(1) => write!(f, ", 1 thread"),
+            Some(threads) => write!(f, ", {threads} threads"),
+            None => Ok(()),
         }
-        let model = text.strip_prefix("emu:").unwrap_or(text);
-        let (model, count) = match model.split_once('*') {
-            Some((model, count)) => (model, count.parse().map_err(|_no_number| malformed())?),
-            None => (model, 1),
-        };
-        if model.is_empty() || count == 0 {
-            return Err(malformed());
-        }
-        if count > MAX_DEVICES {
-            return Err(Failure::usage(format!(
-                "`{text}`: {count} devices, the limit is {MAX_DEVICES}"
-            )));
-        }
-        Ok(DeviceSelector::Emulated {
-            model: Some(model.to_owned()),
-            count,
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::failure::Exit;
     use super::*;
 
     #[test]
     fn selectors() {
-        let emulated = |model: Option<&str>, count| DeviceSelector::Emulated {
+        let emulated = |model: Option<&str>, count| DeviceSelection::Emulated {
             model: model.map(str::to_owned),
             count,
         };
         for (text, want) in [
-            ("kfd", DeviceSelector::Kfd(None)),
-            ("kfd:2", DeviceSelector::Kfd(Some(2))),
+            ("kfd", DeviceSelection::Kfd(None)),
+            ("kfd:2", DeviceSelection::Kfd(Some(2))),
             ("emu", emulated(None, 1)),
             ("emu:gfx942", emulated(Some("gfx942"), 1)),
             ("emu:gfx90a:xnack+", emulated(Some("gfx90a:xnack+"), 1)),
@@ -82,7 +143,7 @@ mod tests {
             ("gfx1100", emulated(Some("gfx1100"), 1)),
             ("mi210*2", emulated(Some("mi210"), 2)),
         ] {
-            assert_eq!(DeviceSelector::parse(text).unwrap(), want, "{text}");
+            assert_eq!(parse(text).unwrap(), want, "{text}");
         }
         for text in [
             "",
@@ -95,11 +156,7 @@ mod tests {
             "mi300x*",
             "mi300x*65",
         ] {
-            assert_eq!(
-                DeviceSelector::parse(text).unwrap_err().exit,
-                super::super::failure::Exit::Usage,
-                "{text}"
-            );
+            assert_eq!(parse(text).unwrap_err().exit, Exit::Usage, "{text}");
         }
     }
 }

@@ -4,7 +4,11 @@
 //! printed.
 use super::units::UnitError;
 use super::values::{AutoError, ValueError};
-use crate::loader::status::HsaStatus;
+use crate::executable::ExecutableError;
+use crate::loader::HsaStatus;
+use crate::runtime::RuntimeError;
+use crate::runtime::driver::DriverError;
+use crate::runtime::emulated::models::ModelError;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -159,6 +163,37 @@ impl From<AutoError> for Failure {
     fn from(error: AutoError) -> Failure {
         Failure::new(Exit::Refused, "auto_argument", error.to_string())
             .hint("give every argument with --arg")
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Failure {
+        let (exit, code) = match &error {
+            RuntimeError::NoDevice { .. } => (Exit::Environment, "no_device"),
+            RuntimeError::Model(ModelError::Unknown { .. }) => (Exit::Usage, "unknown_model"),
+            RuntimeError::Model(ModelError::Target(_)) => (Exit::Usage, "target"),
+            RuntimeError::Model(_) => (Exit::File, "target_not_executed"),
+            RuntimeError::Driver(DriverError::Exhausted { .. }) => (Exit::Refused, "out_of_memory"),
+            RuntimeError::QueueSize { .. } => (Exit::Usage, "queue_size"),
+            _ => (Exit::Environment, "driver"),
+        };
+        let failure = Failure::new(exit, code, with_causes(&error)).status(error.status());
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl Failure {
+    /// Why a file's code objects cannot be made into an executable.
+    pub fn executable(file: &str, error: &ExecutableError) -> Failure {
+        let failure = Failure::new(
+            Exit::File,
+            error.code(),
+            format!("{file}: {}", with_causes(error)),
+        );
+        failure.status(error.status())
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Knows: paths and stdin. Must not know: what is in the file.
 use super::failure::{Exit, Failure, reason, with_causes};
-use crate::loader::{LoadError, Opened, open};
+use crate::loader::{CodeObject, LoadError, open};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file as it was opened.
 #[derive(Debug)]
@@ -13,8 +14,23 @@ pub(super) struct Input {
     pub name: String,
     /// Bytes of the whole file.
     pub size_bytes: u64,
+    /// The container; `None` for a bare code object.
+    pub(super) container: Option<String>,
     /// What it holds.
-    pub opened: Opened,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A code object of a file.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Number in file order, from 0.
+    pub(super) index: usize,
+    /// Offset in the file.
+    pub(super) offset_bytes: u64,
+    /// Bytes.
+    pub(super) size_bytes: u64,
+    /// The object.
+    pub(super) object: Arc<CodeObject>,
 }
 
 /// Reads a file, `-` for stdin, and opens it by content.
@@ -34,10 +50,17 @@ pub(super) fn read(name: &str) -> Result<Input, Failure> {
     };
     let size_bytes = bytes.len() as u64;
     let opened = open(bytes).map_err(|error| refused(name, &error))?;
+    let entry = |entry: crate::loader::Entry| Entry {
+        index: entry.index,
+        offset_bytes: entry.offset,
+        size_bytes: entry.size,
+        object: Arc::new(entry.object),
+    };
     Ok(Input {
         name: name.to_owned(),
         size_bytes,
-        opened,
+        container: opened.container.map(|kind| kind.to_string()),
+        entries: opened.entries.into_iter().map(entry).collect(),
     })
 }
 

@@ -8,7 +8,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: OnceLock<()> = OnceLock::new();
 
 /// Starts to watch for Ctrl-C. Without it, Ctrl-C ends the process as usual.
-pub fn watch() {
+pub(super) fn watch() {
     INSTALLED.get_or_init(|| {
         let handler = || {
             if INTERRUPTED.swap(true, Ordering::SeqCst) {
@@ -26,6 +26,6 @@ pub fn watch() {
 }
 
 /// Whether Ctrl-C was pressed.
-pub fn requested() -> bool {
+pub(super) fn requested() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

@@ -5,24 +5,28 @@
 //! A command reads its options, works, and returns an [`output::Outcome`]; only `output` writes to stdout, and only
 //! [`main`] turns the outcome into an exit code.
 mod base64;
+mod bench;
+mod code;
+mod copy;
 pub mod device;
 mod explain;
 pub mod failure;
 mod info;
 mod input;
-pub mod interrupt;
+mod interrupt;
 mod kernarg_map;
 mod kernels;
+mod launch;
 mod load;
 pub mod output;
-pub mod parameters;
+mod parameters;
 pub mod stats;
 mod target;
 pub mod units;
 pub mod values;
 
+use crate::runtime::DeviceSelection;
 use clap::{Args, Parser, Subcommand};
-use device::DeviceSelector;
 use failure::{Exit, Failure};
 use output::{Format, Outcome, Talk};
 use std::ffi::OsString;
@@ -86,6 +90,12 @@ enum Command {
     Info(info::InfoArgs),
     /// Open a file: entries, kernels, arguments, resources, and whether it would run.
     Load(load::LoadArgs),
+    /// Launch a kernel and check what it computes.
+    Launch(Box<launch::LaunchArgs>),
+    /// Measure dispatch and kernels, with raw samples.
+    Bench(bench::BenchArgs),
+    /// Measure and verify copies between host and devices.
+    Copy(copy::CopyArgs),
 }
 
 /// What every command needs of the global options.
@@ -95,8 +105,8 @@ pub struct Context {
     pub talk: Talk,
     /// How results are written.
     pub format: Format,
-    /// The device asked for, if any.
-    pub device: Option<DeviceSelector>,
+    /// The device asked for, else an embedded GPU of the file's target.
+    pub device: DeviceSelection,
     /// Workers of the embedded GPU, if said.
     pub threads: Option<NonZeroUsize>,
     /// `--timeout` as given; zero means none.
@@ -117,7 +127,7 @@ impl Context {
             } else {
                 global.format
             },
-            device: device.map(DeviceSelector::parse).transpose()?,
+            device: device.map(device::parse).transpose()?.unwrap_or_default(),
             threads: global.threads,
             timeout: global.timeout,
         })
@@ -150,6 +160,9 @@ fn run(line: &CommandLine) -> Exit {
         .and_then(|context| match &line.command {
             Command::Info(args) => info::run(args, &context),
             Command::Load(args) => load::run(args, &context),
+            Command::Launch(args) => launch::run(args, &context),
+            Command::Bench(args) => bench::run(args, &context),
+            Command::Copy(args) => copy::run(args, &context),
         });
     let outcome = outcome.unwrap_or_else(|error| Outcome::from(failure::classify(error)));
     output::emit(&outcome, format, &talk)

@@ -62,13 +62,17 @@ impl Table {
     /// Aligned columns, two spaces apart; numbers to the right.
     pub fn write_aligned(&self, out: &mut dyn Write, indent: &str) -> io::Result<()> {
         let columns = self.header.len();
+        // Long cells are data, not figures.
+        let figure = |cell: &String| {
+            cell.len() <= 24 && cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        };
         let numeric = |column: usize| {
             let mut cells = self
                 .rows
                 .iter()
                 .filter_map(|row| row.get(column))
                 .filter(|cell| !cell.is_empty());
-            cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+            cells.all(figure)
         };
         let right: Vec<bool> = (0..columns).map(numeric).collect();
         let width = |column: usize| {

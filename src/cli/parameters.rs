@@ -6,7 +6,7 @@ use crate::loader::{self, ArgMetadata, BaseEncoding, Kernel, TypeInfo, TypeKind,
 
 /// Where an argument's name was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameSource {
+pub(super) enum NameSource {
     /// `.name` of the metadata.
     Metadata,
     /// The parameter's name in DWARF.
@@ -15,7 +15,7 @@ pub enum NameSource {
 
 impl NameSource {
     /// The word for reports.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             NameSource::Metadata => "metadata",
             NameSource::Dwarf => "dwarf",
@@ -37,7 +37,7 @@ fn dwarf_parameter(
 }
 
 /// The names of a kernel's explicit arguments, in order, with their sources.
-pub fn names(
+pub(super) fn names(
     kernel: &Kernel,
     parameters: &[loader::Parameter],
 ) -> Vec<Option<(String, NameSource)>> {
@@ -58,7 +58,7 @@ pub fn names(
 }
 
 /// The explicit arguments of a kernel; none without metadata.
-pub fn explicit(kernel: &Kernel, parameters: &[loader::Parameter]) -> Vec<Parameter> {
+pub(super) fn explicit(kernel: &Kernel, parameters: &[loader::Parameter]) -> Vec<Parameter> {
     let Some(metadata) = &kernel.metadata else {
         return Vec::new();
     };
@@ -145,7 +145,7 @@ fn element(ty: &TypeInfo) -> Option<ScalarType> {
 }
 
 /// The scalar type of a DWARF type.
-pub fn of_type_info(ty: &TypeInfo) -> Option<ScalarType> {
+pub(super) fn of_type_info(ty: &TypeInfo) -> Option<ScalarType> {
     let size = ty.size?;
     match ty.kind {
         TypeKind::Base(BaseEncoding::Float) if ty.name.contains("bf") => Some(ScalarType::Bf16),
@@ -162,7 +162,7 @@ pub fn of_type_info(ty: &TypeInfo) -> Option<ScalarType> {
 }
 
 /// The scalar type and the number of elements of a variable: an array's or vector's, else one.
-pub fn of_variable(ty: &TypeInfo) -> Option<(ScalarType, u64)> {
+pub(super) fn of_variable(ty: &TypeInfo) -> Option<(ScalarType, u64)> {
     let scalar = element(ty)?;
     let size = ty.size?;
     Some((scalar, size / scalar.size_bytes() as u64))

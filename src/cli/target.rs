@@ -1,8 +1,13 @@
 //! Entries matched with targets: which one is taken, and why the others are not.
 //!
 //! Knows: target IDs and the order of matches. Must not know: how a device was opened.
+use super::Context;
+use super::device;
 use super::failure::{Exit, Failure};
-use crate::loader::{CodeObject, Entry, HsaStatus, MatchKind, TargetId, Version};
+use super::input::{Entry, Input};
+use crate::isa::IsaFamily;
+use crate::loader::{HsaStatus, MatchKind, TargetId};
+use crate::runtime::{Agent, AgentKind, Runtime};
 
 /// Reads a target ID as an option gives it.
 pub(super) fn parse(text: &str) -> Result<TargetId, Failure> {
@@ -73,21 +78,77 @@ pub(super) fn choose<'a>(
     Some((entry, format!("{kind} for {device}")))
 }
 
-/// Whether an object that fits can be loaded at all.
-pub(super) fn runnable(file: &str, object: &CodeObject) -> Result<(), Failure> {
-    if object.version == Version::V2 {
-        let message = format!(
-            "{file}: code object V2 (amd_kernel_code_t) is described but not loaded; rebuild it as V3 or later"
-        );
-        return Err(Failure::new(Exit::File, "code_object_v2", message)
-            .status(HsaStatus::ERROR_INVALID_CODE_OBJECT));
-    }
-    Ok(())
+/// Why no entry runs on a device.
+pub(super) fn nothing_fits(input: &Input, candidates: &[&Entry], device: &TargetId) -> Failure {
+    let verdicts: Vec<String> = candidates
+        .iter()
+        .filter_map(|entry| Some((entry, entry.object.compatibility(device).err()?)))
+        .map(|(entry, mismatch)| match candidates.len() {
+            1 => mismatch.to_string(),
+            _ => format!(
+                "entry {} ({}): {mismatch}",
+                entry.index, entry.object.target_id
+            ),
+        })
+        .collect();
+    Failure::new(
+        Exit::File,
+        "incompatible",
+        format!("{}: {}", input.name, verdicts.join("; ")),
+    )
+    .status(HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS)
+    .hint("leave --device out to use an embedded GPU of the file's own target")
 }
 
-/// What to say where a real GPU is asked for and there is none.
-pub(super) fn no_kfd() -> Failure {
-    Failure::new(Exit::Environment, "no_device", "there is no /dev/kfd on this machine: the amdgpu driver is not loaded or the container has no access to it")
-        .status(HsaStatus::ERROR_OUT_OF_RESOURCES)
-        .hint("leave --device out, or give emu, to use the embedded GPU")
+/// Opens the device to judge the entries by, else one of the first candidate's own target.
+pub(super) fn open_for(
+    input: &Input,
+    candidates: &[&Entry],
+    context: &Context,
+    deterministic: bool,
+) -> Result<Runtime, Failure> {
+    let first = candidates.first();
+    if input.entries.len() > 1
+        && device::follows_file(&context.device)
+        && let Some(first) = first
+    {
+        let talk = &context.talk;
+        talk.note(&format!(
+            "no device named: entry {} ({}) is taken",
+            first.index, first.object.target_id
+        ));
+    }
+    let target = first.map(|entry| entry.object.target_id);
+    device::open(context, target.as_ref(), deterministic).map_err(|failure| match failure.code {
+        // It is the file that asks for such a device, unless the command line does.
+        "target_not_executed" if !device::follows_file(&context.device) => Failure {
+            exit: Exit::Usage,
+            ..failure
+        },
+        "target_not_executed" => Failure {
+            message: format!("{}: {}", input.name, failure.message),
+            ..failure
+        },
+        _ => failure,
+    })
+}
+
+/// Whether the embedded GPU has tables for a target's instructions.
+pub(super) fn has_tables(target: &TargetId) -> bool {
+    IsaFamily::from_name(target.target.family.name()).is_some()
+}
+
+/// Refuses a device that loads code and cannot execute it.
+pub(super) fn executes(file: &str, agent: &Agent) -> Result<(), Failure> {
+    let target = agent.target();
+    if agent.info().kind != AgentKind::EmbeddedGpu || has_tables(&target) {
+        return Ok(());
+    }
+    let message = format!(
+        "{file}: the embedded GPU does not execute {} code: it has no table of its instructions",
+        target.target.name
+    );
+    Err(Failure::new(Exit::File, "target_not_executed", message)
+        .status(HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS)
+        .hint("`rocr info --models` says which targets execute; `rocr load --inspect` describes the file"))
 }

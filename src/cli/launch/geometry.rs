@@ -21,7 +21,11 @@ pub(super) fn resolve(
         (None, Some(required)) => required.map(u64::from),
         (None, None) => {
             let limit = kernel.max_flat_workgroup_size.filter(|limit| *limit != 0);
-            [u64::from(limit.unwrap_or(DEFAULT_WORKGROUP).min(DEFAULT_WORKGROUP)), 1, 1]
+            [
+                u64::from(limit.unwrap_or(DEFAULT_WORKGROUP).min(DEFAULT_WORKGROUP)),
+                1,
+                1,
+            ]
         }
     };
     let workgroup_dimensions = block.map_or_else(|| used(workgroup), |block| block.dimensions);
@@ -34,7 +38,13 @@ pub(super) fn resolve(
         for (dimension, slot) in items.iter_mut().enumerate() {
             *slot = blocks.sizes[dimension]
                 .checked_mul(workgroup[dimension])
-                .ok_or_else(|| too_large("grid", u128::from(blocks.sizes[dimension]) * u128::from(workgroup[dimension]), dimension))?;
+                .ok_or_else(|| {
+                    too_large(
+                        "grid",
+                        u128::from(blocks.sizes[dimension]) * u128::from(workgroup[dimension]),
+                        dimension,
+                    )
+                })?;
         }
         Ok(items)
     };
@@ -45,7 +55,10 @@ pub(super) fn resolve(
                 if held != blocks.sizes[dimension] {
                     return Err(Failure::usage(format!(
                         "--grid and --blocks disagree in dimension {}: {} work-items are {held} workgroups of {}, not {}",
-                        ["x", "y", "z"][dimension], grid.sizes[dimension], workgroup[dimension], blocks.sizes[dimension]
+                        ["x", "y", "z"][dimension],
+                        grid.sizes[dimension],
+                        workgroup[dimension],
+                        blocks.sizes[dimension]
                     )));
                 }
             }
@@ -54,17 +67,26 @@ pub(super) fn resolve(
         (Some(grid), None) => grid.sizes,
         (None, _) => items(asked)?,
     };
-    let dimensions = [grid, blocks].into_iter().flatten().map(|triple| triple.dimensions).max();
+    let dimensions = [grid, blocks]
+        .into_iter()
+        .flatten()
+        .map(|triple| triple.dimensions)
+        .max();
     let dimensions = dimensions.unwrap_or(1).max(workgroup_dimensions);
     let narrow = |what: &'static str, sizes: [u64; 3]| -> Result<[u32; 3], Failure> {
         let mut out = [0; 3];
         for dimension in 0..3 {
             let size = sizes[dimension];
-            out[dimension] = u32::try_from(size).map_err(|_too_large| too_large(what, u128::from(size), dimension))?;
+            out[dimension] = u32::try_from(size)
+                .map_err(|_too_large| too_large(what, u128::from(size), dimension))?;
         }
         Ok(out)
     };
-    Ok(Geometry { dimensions, grid: narrow("grid", sizes)?, workgroup: narrow("workgroup", workgroup)? })
+    Ok(Geometry {
+        dimensions,
+        grid: narrow("grid", sizes)?,
+        workgroup: narrow("workgroup", workgroup)?,
+    })
 }
 
 /// Dimensions up to the last that is not 1.
@@ -96,13 +118,28 @@ mod tests {
     use super::*;
     use crate::cli::units::parse_triple;
 
-    fn resolve_text(grid: &str, blocks: &str, block: &str, kernel: KernelRequirements) -> Result<Geometry, Failure> {
-        let triple = |text: &str| if text.is_empty() { None } else { Some(parse_triple(text).unwrap()) };
+    fn resolve_text(
+        grid: &str,
+        blocks: &str,
+        block: &str,
+        kernel: KernelRequirements,
+    ) -> Result<Geometry, Failure> {
+        let triple = |text: &str| {
+            if text.is_empty() {
+                None
+            } else {
+                Some(parse_triple(text).unwrap())
+            }
+        };
         resolve(triple(grid), triple(blocks), triple(block), &kernel)
     }
 
     fn geometry(dimensions: u8, grid: [u32; 3], workgroup: [u32; 3]) -> Geometry {
-        Geometry { dimensions, grid, workgroup }
+        Geometry {
+            dimensions,
+            grid,
+            workgroup,
+        }
     }
 
     #[test]
@@ -113,10 +150,21 @@ mod tests {
         assert_eq!(resolve_text("", "4", "64", none).unwrap(), want);
         assert_eq!(resolve_text("256", "4", "64", none).unwrap(), want);
         // 250 work-items also need 4 workgroups of 64
-        assert_eq!(resolve_text("250", "4", "64", none).unwrap().grid, [250, 1, 1]);
+        assert_eq!(
+            resolve_text("250", "4", "64", none).unwrap().grid,
+            [250, 1, 1]
+        );
         let failure = resolve_text("256", "5", "64", none).unwrap_err();
-        assert!(failure.exit == Exit::Usage && failure.message.contains("256 work-items are 4 workgroups of 64, not 5"));
-        assert_eq!(resolve_text("", "", "64", none).unwrap_err().exit, Exit::Usage);
+        assert!(
+            failure.exit == Exit::Usage
+                && failure
+                    .message
+                    .contains("256 work-items are 4 workgroups of 64, not 5")
+        );
+        assert_eq!(
+            resolve_text("", "", "64", none).unwrap_err().exit,
+            Exit::Usage
+        );
     }
 
     #[test]
@@ -127,31 +175,58 @@ mod tests {
             max_flat_workgroup_size: max,
             ..none
         };
-        let workgroup = |block: &str, kernel| resolve_text("1024", "", block, kernel).unwrap().workgroup;
+        let workgroup =
+            |block: &str, kernel| resolve_text("1024", "", block, kernel).unwrap().workgroup;
         assert_eq!(workgroup("", none), [256, 1, 1]);
         assert_eq!(workgroup("", with(None, Some(1024))), [256, 1, 1]);
         assert_eq!(workgroup("", with(None, Some(193))), [193, 1, 1]);
         assert_eq!(workgroup("", with(Some([16, 4, 1]), Some(64))), [16, 4, 1]);
         // not adjusted: the check refuses it later
-        assert_eq!(workgroup("512", with(Some([64, 1, 1]), Some(64))), [512, 1, 1]);
+        assert_eq!(
+            workgroup("512", with(Some([64, 1, 1]), Some(64))),
+            [512, 1, 1]
+        );
     }
 
     #[test]
     fn dimensions_are_the_larger_of_grid_and_block() {
         let none = KernelRequirements::default();
-        assert_eq!(resolve_text("64", "", "4,4", none).unwrap(), geometry(2, [64, 1, 1], [4, 4, 1]));
-        assert_eq!(resolve_text("64,2,1", "", "64", none).unwrap(), geometry(3, [64, 2, 1], [64, 1, 1]));
-        let required = KernelRequirements { required_workgroup_size: Some([8, 8, 1]), ..none };
-        assert_eq!(resolve_text("64,64", "", "", required).unwrap().dimensions, 2);
+        assert_eq!(
+            resolve_text("64", "", "4,4", none).unwrap(),
+            geometry(2, [64, 1, 1], [4, 4, 1])
+        );
+        assert_eq!(
+            resolve_text("64,2,1", "", "64", none).unwrap(),
+            geometry(3, [64, 2, 1], [64, 1, 1])
+        );
+        let required = KernelRequirements {
+            required_workgroup_size: Some([8, 8, 1]),
+            ..none
+        };
+        assert_eq!(
+            resolve_text("64,64", "", "", required).unwrap().dimensions,
+            2
+        );
     }
 
     #[test]
     fn sizes_beyond_the_packet_are_refused_with_the_product() {
         let none = KernelRequirements::default();
         let failure = resolve_text("", "16777216", "256", none).unwrap_err();
-        assert!(failure.exit == Exit::Refused && failure.message.contains("4294967296"), "{failure}");
-        assert_eq!(resolve_text("4G", "", "256", none).unwrap_err().exit, Exit::Refused);
-        assert_eq!(resolve_text("", "0xffffffffffffffff", "256", none).unwrap_err().exit, Exit::Refused);
+        assert!(
+            failure.exit == Exit::Refused && failure.message.contains("4294967296"),
+            "{failure}"
+        );
+        assert_eq!(
+            resolve_text("4G", "", "256", none).unwrap_err().exit,
+            Exit::Refused
+        );
+        assert_eq!(
+            resolve_text("", "0xffffffffffffffff", "256", none)
+                .unwrap_err()
+                .exit,
+            Exit::Refused
+        );
         assert_eq!(resolve_text("0", "", "256", none).unwrap().grid, [0, 1, 1]);
     }
 }

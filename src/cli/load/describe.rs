@@ -5,7 +5,8 @@ use super::occupancy;
 use crate::cli::kernarg_map::{self, Field};
 use crate::cli::kernels::demangle;
 use crate::cli::parameters::{self, NameSource};
-use crate::loader::{ArgMetadata, CodeObject, Kernel};
+use crate::loader::{ArgMetadata, CodeObject, Kernel, Relocation, Segment};
+use crate::runtime::LoadedExecutable;
 use serde::Serialize;
 
 /// A kernel.
@@ -80,6 +81,10 @@ pub(super) struct RelocationView {
     pub r#type: String,
     pub symbol: Option<String>,
     pub addend: Option<i64>,
+    /// Where it was applied.
+    pub address: Option<u64>,
+    /// What was written.
+    pub value: Option<u64>,
 }
 
 /// A symbol.
@@ -198,11 +203,19 @@ impl ArgView {
 }
 
 /// The segments, with the addresses they were loaded at where they were.
-pub(super) fn segments(object: &CodeObject, base: Option<u64>) -> Vec<SegmentView> {
+pub(super) fn segments(object: &CodeObject, loaded: Option<&LoadedExecutable>) -> Vec<SegmentView> {
+    let placed = loaded.and_then(|loaded| loaded.frozen().objects().first());
+    let addresses: Vec<Option<u64>> = match placed {
+        Some(placed) => placed
+            .segments()
+            .map(|(address, _)| Some(address.get()))
+            .collect(),
+        None => vec![None; object.segments.len()],
+    };
     let flag = |on: bool, letter: char| if on { letter } else { '-' };
-    let view = |segment: &crate::loader::Segment| SegmentView {
+    let view = |(segment, load_address): (&Segment, Option<u64>)| SegmentView {
         address: segment.vaddr,
-        load_address: base.map(|base| base.wrapping_add(segment.vaddr)),
+        load_address,
         file_offset_bytes: segment.file_offset,
         file_size_bytes: segment.file_size,
         memory_size_bytes: segment.mem_size,
@@ -215,21 +228,30 @@ pub(super) fn segments(object: &CodeObject, base: Option<u64>) -> Vec<SegmentVie
         .iter()
         .collect(),
     };
-    object.segments.iter().map(view).collect()
+    object.segments.iter().zip(addresses).map(view).collect()
 }
 
-/// The dynamic relocations.
-pub(super) fn relocations(object: &CodeObject) -> Vec<RelocationView> {
-    let view = |relocation: &crate::loader::Relocation| {
+/// The dynamic relocations, with what was written where they were applied.
+pub(super) fn relocations(
+    object: &CodeObject,
+    loaded: Option<&LoadedExecutable>,
+) -> Vec<RelocationView> {
+    let applied = loaded.map_or(&[][..], |loaded| loaded.frozen().relocations());
+    let view = |relocation: &Relocation| {
         let symbol = object
             .dynamic_symbols
             .get(relocation.symbol as usize)
             .filter(|_| relocation.symbol != 0);
+        let applied = applied
+            .iter()
+            .find(|applied| applied.offset == relocation.offset);
         RelocationView {
             offset: relocation.offset,
             r#type: relocation.kind.to_string(),
             symbol: symbol.map(|symbol| symbol.name.clone()),
             addend: relocation.addend,
+            address: applied.map(|applied| applied.address.get()),
+            value: applied.map(|applied| applied.value),
         }
     };
     object.relocations.iter().map(view).collect()

@@ -2,19 +2,25 @@
 //!
 //! Knows: the options, entries, verdicts. Must not know: how code objects are parsed or placed.
 mod describe;
+mod disassemble;
 mod occupancy;
 mod render;
 
+use super::Context;
 use super::base64;
+use super::device::DeviceView;
 use super::failure::{Exit, Failure};
+use super::input::Entry;
 use super::input::{self, Input};
 use super::kernels::{self, KernelName};
 use super::output::{Outcome, Report, Table};
 use super::target;
-use super::{Context, DeviceSelector};
-use crate::loader::{CodeObject, Entry, HsaStatus, TargetId, Version};
+use crate::loader::{CodeObject, Kernel, TargetId, Version};
+use crate::runtime::LoadOptions;
+use crate::runtime::LoadedExecutable;
 use clap::Args;
 use describe::{DescriptorView, FieldView, KernelView, RelocationView, SegmentView, SymbolView};
+use disassemble::CodeView;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -49,6 +55,18 @@ pub(super) struct LoadArgs {
     /// Show every byte of the kernarg segment by name.
     #[arg(long, value_name = "KERNEL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     kernarg: Option<String>,
+    /// Disassemble a kernel, or everything.
+    #[arg(
+        long,
+        value_name = "KERNEL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    disassemble: Option<String>,
+    /// With --disassemble: show the source lines of code built with -g.
+    #[arg(long, requires = "disassemble")]
+    source: bool,
     /// Take entry N.
     #[arg(long, value_name = "N")]
     entry: Option<usize>,
@@ -70,6 +88,7 @@ impl LoadArgs {
             || self.relocations
             || self.segments
             || self.kernarg.is_some()
+            || self.disassemble.is_some()
     }
 }
 
@@ -98,6 +117,7 @@ struct Selected {
     symbols: Vec<SymbolView>,
     descriptors: Vec<DescriptorView>,
     kernarg: Vec<(String, Vec<FieldView>)>,
+    code: Vec<CodeView>,
     metadata: Option<Vec<u8>>,
     metadata_yaml: Option<String>,
     printf: Vec<String>,
@@ -112,7 +132,7 @@ struct LoadReport {
     file: String,
     size_bytes: u64,
     container: String,
-    device: Option<String>,
+    device: Option<DeviceView>,
     entries: Vec<EntryView>,
     selected: Option<Selected>,
     extracted: Vec<String>,
@@ -129,6 +149,7 @@ struct Parts {
     relocations: bool,
     segments: bool,
     kernarg: bool,
+    disassembly: bool,
 }
 
 impl Parts {
@@ -142,6 +163,7 @@ impl Parts {
             relocations: args.relocations || all,
             segments: args.segments || all,
             kernarg: args.kernarg.is_some(),
+            disassembly: args.disassemble.is_some(),
         }
     }
 }
@@ -149,126 +171,88 @@ impl Parts {
 /// Runs the command.
 pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome> {
     let input = input::read(&args.file)?;
-    let candidates = candidates(&input, args)?;
-    let device = if args.inspect {
-        None
-    } else {
-        device_target(&input, &candidates, context)?
-    };
-    let mut entries: Vec<EntryView> = input
-        .opened
-        .entries
-        .iter()
-        .map(|entry| entry_view(entry, device.as_ref()))
-        .collect();
+    let candidates = target::filter(
+        &input.name,
+        &input.entries,
+        args.entry,
+        args.target.as_deref(),
+    )?;
     let extracted = match &args.extract {
         Some(directory) => extract(&input, directory)?,
         None => Vec::new(),
     };
-    let chosen = target::choose(&candidates, device.as_ref());
-    let mut failure = None;
-    let selected = match &chosen {
-        Some((entry, reason)) => {
-            for warning in &entry.object.warnings {
-                context.talk.warn(&format!("{}: {warning}", input.name));
-            }
-            if !args.inspect
-                && let Err(error) = target::runnable(&input.name, &entry.object)
-            {
-                failure = Some(error);
-            }
-            Some(select(entry, reason, args)?)
-        }
-        None => {
-            failure = Some(nothing_fits(&input, &candidates, device.as_ref()));
-            None
-        }
-    };
-    if args.list {
-        entries.iter_mut().for_each(|entry| entry.kernels.clear());
-    }
-    let report = LoadReport {
+    let mut report = LoadReport {
         file: input.name.clone(),
         size_bytes: input.size_bytes,
         container: input
-            .opened
             .container
-            .map_or_else(|| "code object".to_owned(), |kind| kind.to_string()),
-        device: device.map(|device| device.to_string()),
-        entries,
-        selected: if args.list { None } else { selected },
+            .clone()
+            .unwrap_or_else(|| "code object".to_owned()),
+        device: None,
+        entries: Vec::new(),
+        selected: None,
         extracted,
         parts: Parts::new(args),
     };
+    let opened = if args.inspect {
+        Ok(None)
+    } else {
+        target::open_for(&input, &candidates, context, false).map(Some)
+    };
+    let (runtime, failure) = match opened {
+        Ok(runtime) => (runtime, None),
+        // The file is described all the same where it is the file that no device executes.
+        Err(failure) if failure.exit == Exit::File => (None, Some(failure)),
+        Err(failure) => return Err(failure.into()),
+    };
+    let agent = runtime
+        .as_ref()
+        .and_then(|runtime| runtime.agents().first());
+    let device = agent.map(crate::runtime::Agent::target);
+    report.device = runtime
+        .as_ref()
+        .zip(agent)
+        .map(|(runtime, agent)| DeviceView::new(runtime, agent));
+    report.entries = input
+        .entries
+        .iter()
+        .map(|entry| entry_view(entry, device.as_ref()))
+        .collect();
+    if args.list {
+        report
+            .entries
+            .iter_mut()
+            .for_each(|entry| entry.kernels.clear());
+    }
+    let chosen = target::choose(&candidates, device.as_ref());
+    let Some((entry, reason)) = chosen else {
+        let failure = failure.unwrap_or_else(|| match &device {
+            Some(device) => target::nothing_fits(&input, &candidates, device),
+            None => Failure::new(
+                Exit::File,
+                "no_entry",
+                format!("{}: it holds no code object", input.name),
+            ),
+        });
+        return Ok(Outcome::failed(report, failure));
+    };
+    for warning in &entry.object.warnings {
+        context.talk.detail(&format!("{}: {warning}", input.name));
+    }
+    let loaded = agent.map(|agent| agent.load(&entry.object, &LoadOptions::default()));
+    let executes = agent.and_then(|agent| target::executes(&input.name, agent).err());
+    let (loaded, failure) = match loaded {
+        Some(Ok(loaded)) => (Some(loaded), failure.or(executes)),
+        Some(Err(error)) => (None, Some(Failure::executable(&input.name, &error))),
+        None => (None, failure),
+    };
+    if !args.list {
+        report.selected = Some(select(entry, &reason, args, loaded.as_ref())?);
+    }
     Ok(match failure {
         Some(failure) => Outcome::failed(report, failure),
         None => Outcome::done(report, Exit::Good),
     })
-}
-
-/// The entries that `--entry` and `--target` leave.
-fn candidates<'a>(input: &'a Input, args: &LoadArgs) -> Result<Vec<&'a Entry>, Failure> {
-    target::filter(
-        &input.name,
-        &input.opened.entries,
-        args.entry,
-        args.target.as_deref(),
-    )
-}
-
-/// The target to judge the entries by: the device's, else the first candidate's own.
-fn device_target(
-    input: &Input,
-    candidates: &[&Entry],
-    context: &Context,
-) -> Result<Option<TargetId>, Failure> {
-    match &context.device {
-        Some(DeviceSelector::Emulated {
-            model: Some(model), ..
-        }) => target::parse(model).map(Some),
-        Some(DeviceSelector::Kfd(_)) => Err(target::no_kfd()),
-        Some(DeviceSelector::Emulated { model: None, .. }) | None => {
-            if input.opened.entries.len() > 1
-                && let Some(first) = candidates.first()
-            {
-                context.talk.note(&format!(
-                    "no device named: entry {} ({}) is taken",
-                    first.index, first.object.target_id
-                ));
-            }
-            Ok(candidates
-                .first()
-                .map(|entry| entry.object.target_id.concrete()))
-        }
-    }
-}
-
-fn nothing_fits(input: &Input, candidates: &[&Entry], device: Option<&TargetId>) -> Failure {
-    let Some(device) = device else {
-        return Failure::new(
-            Exit::File,
-            "no_entry",
-            format!("{}: it holds no code object", input.name),
-        );
-    };
-    let verdicts: Vec<String> = candidates
-        .iter()
-        .filter_map(|entry| Some((entry, entry.object.compatibility(device).err()?)))
-        .map(|(entry, mismatch)| match candidates.len() {
-            1 => mismatch.to_string(),
-            _ => format!(
-                "entry {} ({}): {mismatch}",
-                entry.index, entry.object.target_id
-            ),
-        })
-        .collect();
-    Failure::new(
-        Exit::File,
-        "incompatible",
-        format!("{}: {}", input.name, verdicts.join("; ")),
-    )
-    .status(HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS)
-    .hint("leave --device out to use an embedded GPU of the file's own target")
 }
 
 fn entry_view(entry: &Entry, device: Option<&TargetId>) -> EntryView {
@@ -278,8 +262,8 @@ fn entry_view(entry: &Entry, device: Option<&TargetId>) -> EntryView {
         index: entry.index,
         target: object.target_id.to_string(),
         version: object.version,
-        offset_bytes: entry.offset,
-        size_bytes: entry.size,
+        offset_bytes: entry.offset_bytes,
+        size_bytes: entry.size_bytes,
         compatible: verdict.as_ref().map(Result::is_ok),
         reason: verdict.map(|verdict| {
             verdict.map_or_else(|mismatch| mismatch.to_string(), |kind| kind.to_string())
@@ -292,12 +276,24 @@ fn entry_view(entry: &Entry, device: Option<&TargetId>) -> EntryView {
     }
 }
 
-fn select(entry: &Entry, reason: &str, args: &LoadArgs) -> Result<Selected, Failure> {
+fn select(
+    entry: &Entry,
+    reason: &str,
+    args: &LoadArgs,
+    loaded: Option<&LoadedExecutable>,
+) -> Result<Selected, Failure> {
     let object = &entry.object;
     let kernarg = match args.kernarg.as_deref() {
         None => Vec::new(),
         Some("") => object.kernels.iter().collect(),
-        Some(name) => vec![&object.kernels[kernels::select(&kernel_names(object), Some(name))?]],
+        Some(name) => vec![find_kernel(object, name)?],
+    };
+    let code = match args.disassemble.as_deref() {
+        None => Vec::new(),
+        Some("") => disassemble::disassemble(object, None, args.source)?,
+        Some(name) => {
+            disassemble::disassemble(object, Some(find_kernel(object, name)?), args.source)?
+        }
     };
     Ok(Selected {
         index: entry.index,
@@ -307,8 +303,8 @@ fn select(entry: &Entry, reason: &str, args: &LoadArgs) -> Result<Selected, Fail
             .iter()
             .map(|kernel| KernelView::new(object, kernel))
             .collect(),
-        segments: describe::segments(object, None),
-        relocations: describe::relocations(object),
+        segments: describe::segments(object, loaded),
+        relocations: describe::relocations(object, loaded),
         symbols: describe::symbols(object),
         descriptors: if args.descriptors {
             object
@@ -323,6 +319,7 @@ fn select(entry: &Entry, reason: &str, args: &LoadArgs) -> Result<Selected, Fail
             .into_iter()
             .map(|kernel| (kernel.name.clone(), describe::kernarg(object, kernel)))
             .collect(),
+        code,
         metadata: object.metadata_bytes().map(<[u8]>::to_vec),
         metadata_yaml: object.v2.as_ref().and_then(|v2| v2.metadata_yaml.clone()),
         printf: object
@@ -334,6 +331,11 @@ fn select(entry: &Entry, reason: &str, args: &LoadArgs) -> Result<Selected, Fail
         e_flags: object.e_flags,
         abi_version: object.abi_version,
     })
+}
+
+/// The kernel that a word means.
+fn find_kernel<'a>(object: &'a CodeObject, name: &str) -> Result<&'a Kernel, Failure> {
+    Ok(&object.kernels[kernels::select(&kernel_names(object), Some(name))?])
 }
 
 /// The names of an object's kernels, for selection.
@@ -349,7 +351,7 @@ pub(super) fn kernel_names(object: &CodeObject) -> Vec<KernelName> {
 fn extract(input: &Input, directory: &Path) -> Result<Vec<String>, Failure> {
     std::fs::create_dir_all(directory).map_err(|error| Failure::io("create", directory, &error))?;
     let mut names: Vec<String> = Vec::new();
-    for entry in &input.opened.entries {
+    for entry in &input.entries {
         // Colons and signs of features are legal in names, but shells and other systems trip over colons.
         let stem = entry.object.target_id.to_string().replace(':', "_");
         let mut name = format!("{stem}.hsaco");
@@ -426,6 +428,9 @@ impl Report for LoadReport {
                 "descriptors",
                 selected.descriptors.iter().map(one).collect(),
             );
+        }
+        if self.parts.disassembly {
+            put("disassembly", json!(selected.code));
         }
         if self.parts.kernarg {
             let one = |(kernel, fields): &(String, Vec<FieldView>)| json!({ "kernel": kernel, "fields": fields });

@@ -97,6 +97,9 @@ pub(super) fn human(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> 
             table.write_aligned(out, "  ")?;
         }
     }
+    if parts.disassembly {
+        super::disassemble::write(&selected.code, out)?;
+    }
     if parts.metadata {
         writeln!(out, "\nmetadata")?;
         match &selected.metadata_yaml {
@@ -245,7 +248,7 @@ fn write_relocations(out: &mut dyn Write, selected: &Selected) -> io::Result<()>
         return writeln!(out, "\nrelocations: none");
     }
     writeln!(out, "\nrelocations")?;
-    let mut table = Table::new(["offset", "type", "symbol", "addend"]);
+    let mut table = Table::new(["offset", "type", "symbol", "addend", "value"]);
     for relocation in &selected.relocations {
         table.row([
             format!("{:#x}", relocation.offset),
@@ -254,6 +257,10 @@ fn write_relocations(out: &mut dyn Write, selected: &Selected) -> io::Result<()>
             relocation
                 .addend
                 .map(|addend| format!("{addend:#x}"))
+                .unwrap_or_default(),
+            relocation
+                .value
+                .map(|value| format!("{value:#x}"))
                 .unwrap_or_default(),
         ]);
     }

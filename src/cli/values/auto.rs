@@ -2,7 +2,7 @@
 //!
 //! Knows: parameters and the number of work-items. Must not know: devices.
 use super::bind::{Binding, Bindings, Parameter, ParameterKind, Value, ValueSource};
-use super::buffer::{Buffer, split_mix};
+use super::buffer::Buffer;
 use super::scalar::{Scalar, ScalarType};
 
 /// Bytes of an automatic buffer, and of automatic dynamic LDS, for each work-item.
@@ -103,30 +103,10 @@ fn scalar_or_zeros(parameter: &Parameter, work_items: u64) -> Value {
     }
 }
 
-/// A seeded pattern, another one for each argument: floats in [0,1), integers below the number of work-items, so
-/// that a kernel which uses them as indices stays inside its buffers. Without a type, 32-bit integers.
+/// A pattern for a buffer, another one for each argument. Without a type, 32-bit integers.
 fn pattern(pointee: Option<ScalarType>, size_bytes: u64, seed: u64, work_items: u64) -> Buffer {
     let ty = pointee.unwrap_or(ScalarType::U32);
-    let size = ty.size_bytes() as u64;
-    let limit = work_items.max(1);
-    let mut bytes = Vec::with_capacity(size_bytes as usize);
-    for index in 0..size_bytes / size {
-        let bits = split_mix(seed, index);
-        let scalar = if ty.is_float() {
-            // 8 bits are exact in every type.
-            Scalar::from_f64(ty, (bits >> 56) as f64 / 256.0)
-        } else {
-            let most = ty.integer_range().map_or(u64::MAX, |(_, high)| {
-                u64::try_from(high).unwrap_or(u64::MAX)
-            });
-            Scalar::from_integer_wrapping(
-                ty,
-                i128::from(bits % limit.min(most.saturating_add(1).max(1))),
-            )
-        };
-        scalar.write_to(&mut bytes);
-    }
-    Buffer::from_bytes(ty, bytes, "pattern")
+    Buffer::pattern(ty, size_bytes / ty.size_bytes() as u64, seed, work_items)
 }
 
 #[cfg(test)]

@@ -96,6 +96,7 @@ enum Source {
     IntegerIota { start: i128, step: i128 },
     FloatIota { start: f64, step: f64 },
     Rand(u64),
+    Pattern { seed: u64, limit: u64 },
     Bytes(Arc<[u8]>),
 }
 
@@ -196,6 +197,21 @@ impl Buffer {
         )
     }
 
+    /// A seeded pattern that kernels survive: floats in [0,1), integers below `limit`, so that a kernel which uses
+    /// them as indices stays inside its buffers.
+    pub fn pattern(ty: ScalarType, count: u64, seed: u64, limit: u64) -> Buffer {
+        let source = Source::Pattern {
+            seed,
+            limit: limit.max(1),
+        };
+        Buffer {
+            ty,
+            count,
+            source,
+            text: "pattern".to_owned(),
+        }
+    }
+
     /// Takes bytes as they are.
     pub fn from_bytes(ty: ScalarType, bytes: Vec<u8>, text: &str) -> Buffer {
         let count = (bytes.len() / ty.size_bytes()) as u64;
@@ -255,6 +271,7 @@ impl Buffer {
             ),
             Source::FloatIota { start, step } => Scalar::from_f64(ty, start + step * index as f64),
             Source::Rand(seed) => random(ty, *seed, index),
+            Source::Pattern { seed, limit } => pattern(ty, *seed, *limit, index),
             Source::Bytes(bytes) => {
                 let at = (index as usize).saturating_mul(ty.size_bytes());
                 let found = bytes
@@ -294,7 +311,7 @@ fn poison(ty: ScalarType) -> u64 {
 
 /// SplitMix64's output function (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014)
 /// at a position, so that elements can be made in any order.
-pub(super) fn split_mix(seed: u64, index: u64) -> u64 {
+fn split_mix(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -320,6 +337,18 @@ fn random(ty: ScalarType, seed: u64, index: u64) -> Scalar {
         ty,
         (bits >> (64 - digits)) as f64 / (1_u64 << digits) as f64,
     )
+}
+
+fn pattern(ty: ScalarType, seed: u64, limit: u64, index: u64) -> Scalar {
+    let bits = split_mix(seed, index);
+    match ty.integer_range() {
+        Some((_, most)) => {
+            let below = i128::from(limit).min(most + 1);
+            Scalar::from_integer_wrapping(ty, i128::from(bits) % below)
+        }
+        // 8 bits are exact in every type.
+        None => Scalar::from_f64(ty, (bits >> 56) as f64 / 256.0),
+    }
 }
 
 fn describe(init: &Init) -> String {

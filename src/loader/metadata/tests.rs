@@ -1,3 +1,5 @@
+//! Metadata documents written as JSON and read back: known keys, unknown ones, malformed ones.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The address space with real threads: mapping, permissions, and memory taken away under running workers.
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
