@@ -41,6 +41,7 @@ const UNSAFE: &[&str] = &[
     "src/runtime/emulated/cu/integer_tests/mod.rs",
     "src/runtime/emulated/cu/memory/chunks.rs",
     "src/runtime/emulated/cu/memory/lanes.rs",
+    "src/runtime/emulated/cu/memory/lds_dwords.rs",
     "src/runtime/emulated/cu/memory/mod.rs",
     "src/runtime/emulated/cu/memory/private.rs",
     "src/runtime/emulated/cu/memory/scalars.rs",
