@@ -66,6 +66,7 @@ fn family(target: &Target) -> Option<IsaFamily> {
         Family::Gfx90a => IsaFamily::Gfx90a,
         Family::Gfx942 => IsaFamily::Gfx942,
         Family::Gfx1100 => IsaFamily::Gfx1100,
+        Family::Gfx1151 => IsaFamily::Gfx1151,
         _ => return None,
     })
 }

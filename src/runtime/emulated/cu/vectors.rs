@@ -102,7 +102,7 @@ fn executes(code: &[u8]) -> Result<(), String> {
     let mut at = 0;
     while at < code.len() {
         let inst =
-            decode(IsaFamily::Gfx1100, false, &code[at..]).map_err(|error| error.to_string())?;
+            decode(IsaFamily::Gfx1151, false, &code[at..]).map_err(|error| error.to_string())?;
         inst.row
             .sem
             .map_err(|reason| format!("{}: {reason}", inst.row.mnemonic))?;
@@ -151,7 +151,7 @@ fn vector_single_instructions_of_rdna3() {
             registers.scc = state["scc"].as_u64().unwrap_or(0) != 0;
             let before = registers.clone();
             if let Err(fault) =
-                machine.run(level, IsaFamily::Gfx1100, 32, MODE, &code, &mut registers)
+                machine.run(level, IsaFamily::Gfx1151, 32, MODE, &code, &mut registers)
             {
                 failures.push(format!("{text} [{}]: {:?}", level.name(), fault.kind));
                 break;
@@ -275,7 +275,7 @@ fn vector_programs_of_rdna3() {
                 }
                 let case = format!("{name} {} [{}]", record["test"], level.name());
                 if let Err(fault) =
-                    machine.run(level, IsaFamily::Gfx1100, 32, MODE, &code, &mut registers)
+                    machine.run(level, IsaFamily::Gfx1151, 32, MODE, &code, &mut registers)
                 {
                     failures.push(format!(
                         "{case}: {:?} at {:02x?}",
