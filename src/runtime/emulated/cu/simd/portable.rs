@@ -43,7 +43,7 @@ impl Vector for Portable {
     }
     #[inline(always)]
     fn mask(self, bits: u32) -> u16 {
-        bits as u16
+        bits as u16 & ((1 << LANES) - 1)
     }
     #[inline(always)]
     fn bits(self, m: u16) -> u32 {
