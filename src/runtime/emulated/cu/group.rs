@@ -435,7 +435,8 @@ fn scalars(wave: &mut Wave, launch: &Launch, id: [u32; 3], index: u32) {
             sgpr(at + 2),
             launch.private_bytes.saturating_mul(launch.shape.lanes),
         );
-        wave.set_dword(sgpr(at + 3), 1 << 23 | stride << 21 | 1 << 19 | 4 << 15);
+        // no data format: its bits extend the stride where the thread id is added
+        wave.set_dword(sgpr(at + 3), 1 << 23 | stride << 21);
     }
     if let Some(at) = launch.flat_scratch_at {
         let value = match launch.flat_scratch {

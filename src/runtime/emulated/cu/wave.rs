@@ -157,6 +157,8 @@ pub(crate) struct Env {
     pub(crate) gfx_major: u32,
     /// How the dot products and matrix operations round.
     pub(crate) dot_model: DotModel,
+    /// What the clock instructions read.
+    pub(crate) clocks: Clocks,
 }
 
 /// Generations of dot-product hardware, by how they round.
@@ -171,6 +173,30 @@ pub(crate) enum DotModel {
     Cdna3,
     /// GFX11.
     Rdna3,
+}
+
+/// The device's clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clocks {
+    /// The shader clock (`s_memtime`, SHADER_CYCLES).
+    pub(crate) shader: fn() -> u64,
+    /// The constant clock of 100 MHz (`s_memrealtime`).
+    pub(crate) constant: fn() -> u64,
+}
+
+impl Default for Clocks {
+    /// Clocks of the host's monotonic time, the shader's as if it ran at 1 GHz.
+    fn default() -> Self {
+        fn nanoseconds() -> u64 {
+            static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+            let start = START.get_or_init(std::time::Instant::now);
+            u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        }
+        Self {
+            shader: nanoseconds,
+            constant: || nanoseconds() / 10,
+        }
+    }
 }
 
 /// From code addresses to micro-op indices.

@@ -6,6 +6,7 @@
     reason = "checked addresses of the agent's memory become pointers here"
 )]
 
+use super::buffer::Accesses;
 use super::kind::{LoadKind, StoreKind};
 use super::{Place, Space, load_raw, store_raw};
 use crate::runtime::emulated::cu::microop::Slot;
@@ -227,4 +228,135 @@ pub(crate) fn load_to_lds(
         }
     }
     pc + 1
+}
+
+/// An element a lane, as dwords.
+pub(crate) type Elements = [[u32; 4]; LANES];
+
+/// Reads `bytes` for each lane of `mask`; the index that stops the wave where one faults.
+pub(crate) fn read(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    space: Space,
+    at: &Addresses,
+    mask: u64,
+    bytes: u32,
+) -> Result<Elements, u32> {
+    let mut elements = [[0; 4]; LANES];
+    let places = Places::new(cx, space, at, mask, bytes, Access::Read);
+    for lane in lanes_of(mask) {
+        elements[lane as usize] = match places.find(cx, at[lane as usize]) {
+            // SAFETY: the place was checked for reading `bytes`.
+            Ok(Place::Shared(p)) => unsafe { load_raw(p, bytes) },
+            Ok(Place::Private(offset)) => cx.private_load(lane, offset, bytes),
+            Err(fault) => return Err(cx.fault(pc, fault, Some(lane))),
+        };
+    }
+    Ok(elements)
+}
+
+/// Writes `bytes` for each lane of `mask`, lowest lane first.
+pub(crate) fn write(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    space: Space,
+    at: &Addresses,
+    mask: u64,
+    bytes: u32,
+    elements: &Elements,
+) -> u32 {
+    let places = Places::new(cx, space, at, mask, bytes, Access::Write);
+    for lane in lanes_of(mask) {
+        let data = &elements[lane as usize];
+        match places.find(cx, at[lane as usize]) {
+            // SAFETY: the place was checked for writing `bytes`.
+            Ok(Place::Shared(p)) => unsafe { store_raw(p, bytes, data) },
+            Ok(Place::Private(offset)) => cx.private_store(lane, offset, bytes, data),
+            Err(fault) => return cx.fault(pc, fault, Some(lane)),
+        }
+    }
+    pc + 1
+}
+
+/// A load whose lanes' bytes may lie in parts; parts out of range are 0.
+#[inline(never)]
+pub(crate) fn load_parts(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    kind: LoadKind,
+    space: Space,
+    accesses: &Accesses,
+    mask: u64,
+    d: Slot,
+) -> u32 {
+    let mut data = [[0; 4]; LANES];
+    let dwords = accesses.part_bytes.div_ceil(4) as usize;
+    for (part, (at, inside)) in accesses.parts.iter().enumerate() {
+        let elements = match read(cx, pc, space, at, *inside, accesses.part_bytes) {
+            Ok(elements) => elements,
+            Err(stop) => return stop,
+        };
+        for (data, element) in data.iter_mut().zip(&elements) {
+            for (to, from) in data.iter_mut().skip(part * dwords).zip(&element[..dwords]) {
+                *to = *from;
+            }
+        }
+    }
+    for lane in lanes_of(mask) {
+        write_lane(cx, kind, d, lane, data[lane as usize]);
+    }
+    pc + 1
+}
+
+/// A store whose lanes' bytes may lie in parts, lowest lane first; parts out of range are dropped.
+#[inline(never)]
+pub(crate) fn store_parts(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    kind: StoreKind,
+    space: Space,
+    accesses: &Accesses,
+    mask: u64,
+    source: Slot,
+) -> u32 {
+    let bytes = accesses.part_bytes;
+    let dwords = bytes.div_ceil(4) as usize;
+    for lane in lanes_of(mask) {
+        let data = read_lane(cx, kind, source, lane);
+        for (part, (at, inside)) in accesses.parts.iter().enumerate() {
+            if inside >> lane & 1 == 0 {
+                continue;
+            }
+            let mut element = [0; 4];
+            element[..dwords].copy_from_slice(&data[part * dwords..][..dwords]);
+            match cx.place(space, at[lane as usize], bytes, Access::Write) {
+                // SAFETY: the place was checked for writing `bytes`.
+                Ok(Place::Shared(p)) => unsafe { store_raw(p, bytes, &element) },
+                Ok(Place::Private(offset)) => cx.private_store(lane, offset, bytes, &element),
+                Err(fault) => return cx.fault(pc, fault, Some(lane)),
+            }
+        }
+    }
+    pc + 1
+}
+
+/// Stores a dword a lane from LDS, at `from` + 4 * lane; 0 where that lies outside.
+pub(crate) fn store_from_lds(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    space: Space,
+    accesses: &Accesses,
+    from: u32,
+) -> u32 {
+    let Some((at, inside)) = accesses.parts.first() else {
+        return pc + 1;
+    };
+    let mut elements = [[0; 4]; LANES];
+    for lane in lanes_of(*inside) {
+        if let Some(p) = cx.lds_at(from.wrapping_add(4 * lane), 4) {
+            // SAFETY: checked to lie in LDS.
+            elements[lane as usize] = unsafe { load_raw(p, 4) };
+        }
+    }
+    write(cx, pc, space, at, *inside, 4, &elements)
 }

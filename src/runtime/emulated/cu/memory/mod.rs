@@ -8,17 +8,23 @@
 //! moved by single-copy atomic accesses of up to 8 bytes; bytes of lanes that take no part are never written.
 //!
 //! [`chunks`] holds the vector paths for whole waves and chunks, [`lanes`] the same lane by lane for what those leave
-//! over (faults, apertures, memory outside the arena), [`private`] and [`scalars`] private memory and scalar accesses.
+//! over (faults, apertures, memory outside the arena), [`private`] and [`scalars`] private memory and scalar accesses,
+//! [`rmw`] the atomics, [`buffer`] and [`format`](self::format) addresses through descriptors and typed elements, [`cross`]
+//! exchange between lanes.
 #![expect(
     unsafe_code,
     reason = "checked addresses of the agent's memory become pointers here"
 )]
 
+pub(crate) mod buffer;
 pub(crate) mod chunks;
+pub(crate) mod cross;
+pub(crate) mod format;
 pub(crate) mod kind;
 pub(crate) mod lanes;
 pub(crate) mod lds_dwords;
 pub(crate) mod private;
+pub(crate) mod rmw;
 pub(crate) mod scalars;
 #[cfg(test)]
 #[allow(dead_code, reason = "tests use what they need")]

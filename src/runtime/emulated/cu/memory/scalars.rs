@@ -62,3 +62,64 @@ pub(crate) fn store<const N: usize>(cx: &mut Cx<'_>, pc: u32, address: u64, sour
     }
     pc + 1
 }
+
+/// [`load`] of the dwords that lie in the first `left` bytes; the others are 0.
+pub(crate) fn load_within<const N: usize>(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    address: u64,
+    left: u64,
+    d: Slot,
+) -> u32 {
+    let dwords = (left / 4).min(N as u64) as u32;
+    if dwords == N as u32 {
+        return load::<N>(cx, pc, address, d);
+    }
+    let mut data = [0u32; N];
+    if dwords != 0 {
+        let bytes = 4 * dwords;
+        let Some(p) = cx.span(address, u64::from(bytes), Access::Read) else {
+            let fault = cx.memory_fault(address, bytes, Access::Read);
+            return cx.fault(pc, fault, None);
+        };
+        for (k, word) in data.iter_mut().enumerate().take(dwords as usize) {
+            // SAFETY: the dwords in range were checked for reading.
+            *word = unsafe { scalar::load_u32(p.add(4 * k)) };
+        }
+    }
+    for (k, word) in data.into_iter().enumerate() {
+        cx.set_s_at(d, k as u32, word);
+    }
+    pc + 1
+}
+
+/// [`store`] of the dwords that lie in the first `left` bytes; the others are dropped.
+pub(crate) fn store_within<const N: usize>(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    address: u64,
+    left: u64,
+    source: Slot,
+) -> u32 {
+    let dwords = (left / 4).min(N as u64) as u32;
+    if dwords == N as u32 {
+        return store::<N>(cx, pc, address, source);
+    }
+    for k in 0..dwords {
+        let next = store::<1>(cx, pc, address + 4 * u64::from(k), Slot(source.0 + 4 * k));
+        if next != pc + 1 {
+            return next;
+        }
+    }
+    pc + 1
+}
+
+/// A word of one or two dwords, `skip` dwords into a tuple.
+pub(crate) fn pair(cx: &Cx<'_>, slot: Slot, wide: bool, skip: u32) -> u64 {
+    let low = u64::from(cx.s_at(slot, skip));
+    if wide {
+        low | u64::from(cx.s_at(slot, skip + 1)) << 32
+    } else {
+        low
+    }
+}

@@ -253,6 +253,9 @@ macro_rules! sop2_64 {
 
 #[macro_use]
 pub(crate) mod float_shapes;
+pub(crate) mod atomics;
+pub(crate) mod buffer;
+pub(crate) mod buffer_format;
 pub(crate) mod compare_float;
 pub(crate) mod compare_int;
 pub(crate) mod control;
@@ -260,6 +263,8 @@ pub(crate) mod convert;
 pub(crate) mod cross_lane;
 pub(crate) mod divide;
 pub(crate) mod ds;
+pub(crate) mod ds_atomics;
+pub(crate) mod ds_cross;
 pub(crate) mod flat;
 pub(crate) mod float16;
 pub(crate) mod float32;
@@ -288,6 +293,9 @@ pub(crate) mod valu_int64;
 pub(crate) mod valu_int_bytes;
 pub(crate) mod wmma;
 
+pub(crate) use atomics::*;
+pub(crate) use buffer::*;
+pub(crate) use buffer_format::*;
 pub(crate) use compare_float::*;
 pub(crate) use compare_int::*;
 pub(crate) use control::*;
@@ -295,6 +303,8 @@ pub(crate) use convert::*;
 pub(crate) use cross_lane::*;
 pub(crate) use divide::*;
 pub(crate) use ds::*;
+pub(crate) use ds_atomics::*;
+pub(crate) use ds_cross::*;
 pub(crate) use flat::*;
 pub(crate) use float16::*;
 pub(crate) use float32::*;

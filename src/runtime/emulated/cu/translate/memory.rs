@@ -15,7 +15,15 @@ impl Translator<'_> {
                 Field::Sdst => op.d = self.destination(spec, operand)?,
                 Field::Sbase => op.a = self.source(spec, operand)?,
                 Field::Soffset => op.b = self.source(spec, operand)?,
-                Field::Sdata | Field::SdataTied => op.c = self.source(spec, operand)?,
+                Field::Sdata => op.c = self.source(spec, operand)?,
+                Field::SdataTied => {
+                    op.c = self.source(spec, operand)?;
+                    op.d = self.destination(spec, operand)?;
+                    // GLC
+                    if inst.mods.cpol & 1 != 0 {
+                        op.aux = flat_flags::RETURN;
+                    }
+                }
                 _ => {}
             }
         }
