@@ -1,4 +1,4 @@
-//! The integer operations against independent scalar references, on every back end that the CPU has.
+//! The integer and the scalar operations against independent references, on every back end that the CPU has.
 //!
 //! Knows: micro-ops and the handler table. Must not know: how an operation is written. References compute in wide
 //! integers from AMD's pseudocode ("RDNA3" and "CDNA3" ISA documents, instruction listings); operands come from edge
@@ -11,6 +11,7 @@
 mod carries;
 mod lanes;
 mod scalar;
+mod scalar_float;
 mod vector;
 
 use std::sync::{Arc, LazyLock};

@@ -162,6 +162,10 @@ impl Format {
     pub(crate) const fn default_nan(self) -> u64 {
         self.sign() | self.infinity() | self.quiet()
     }
+    /// Bits of the largest denormal.
+    pub(crate) const fn largest_denormal(self) -> u64 {
+        (1 << self.mantissa) - 1
+    }
     /// Whether the bits are a NaN.
     pub(crate) const fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign() - 1) > self.infinity()
