@@ -317,6 +317,99 @@ fn f32_directed_rounding_is_that_of_the_exact_result() {
 }
 
 #[test]
+fn f16_and_f64_directed_rounding_is_that_of_the_exact_result() {
+    for field in [1, 2, 3] {
+        let up = |negative: bool| field == 1 || field == 3 && negative;
+        // f16 sums and products are exact in f64
+        let directed16 = |x: &[u64], exact: f64| {
+            let finite = || {
+                let near = half::f16::from_f64(exact);
+                let value = near.to_f64();
+                let magnitude = u64::from(near.to_bits() & 0x7fff);
+                let sign = u64::from(near.to_bits() & 0x8000);
+                // one code away from zero or toward it, where the nearest lies on the wrong side
+                let away = up(exact < 0.0) == (exact > 0.0);
+                match (value.abs() < exact.abs(), value.abs() > exact.abs()) {
+                    (true, _) if away => sign | (magnitude + 1),
+                    (_, true) if !away => sign | (magnitude - 1),
+                    _ => sign | magnitude,
+                }
+            };
+            nan_rule16(x, finite, exact)
+        };
+        let imm = field << imm_flags::ROUND_F64;
+        let case = |sem| Case {
+            imm,
+            ..Case::new(sem, 1, &[1, 1])
+        };
+        case(Sem::v_mul_f16).check(&grid16(2), |x| directed16(x, h(x[0]) * h(x[1])));
+        case(Sem::v_add_f16).check(&grid16(2), |x| {
+            let sum = h(x[0]) + h(x[1]);
+            // numbers that cancel give +0, but -0 when rounding down
+            let cancel = sum == 0.0 && h(x[0]) != 0.0 || x[0] ^ x[1] == 0x8000;
+            if cancel && !sum.is_nan() {
+                return if field == 2 { 0x8000 } else { 0 };
+            }
+            directed16(x, sum)
+        });
+        // the error of an f64 product, from an FMA, says on which side the exact one lies
+        let inputs: Vec<Vec<u64>> = grid64(2)
+            .into_iter()
+            .filter(|x| {
+                let product = (d(x[0]) * d(x[1])).abs();
+                product > 1e-250 && product < 1e300
+            })
+            .collect();
+        let case = Case {
+            imm,
+            ..Case::new(Sem::v_mul_f64, 2, &[2, 2])
+        };
+        case.check(&inputs, |x| {
+            let near = d(x[0]) * d(x[1]);
+            let error = d(x[0]).mul_add(d(x[1]), -near);
+            let up = up(near < 0.0);
+            let directed = if up && error > 0.0 {
+                near.next_up()
+            } else if !up && error < 0.0 {
+                near.next_down()
+            } else {
+                near
+            };
+            directed.to_bits()
+        });
+    }
+}
+
+#[test]
+fn vectors_printed_in_the_cdna3_document() {
+    let Some(file) = super::matrix_tests::oracle("vectors/isa_manual_examples.json") else {
+        return;
+    };
+    let examples: serde_json::Value = serde_json::from_slice(&file).unwrap();
+    let mut checked = 0;
+    for example in examples["vectors"].as_array().unwrap() {
+        let name = example["op"].as_str().unwrap().to_lowercase();
+        if !name.ends_with("_f32") && !name.ends_with("_f16") {
+            continue;
+        }
+        let sem = Sem::ALL.into_iter().find(|sem| sem.name() == name).unwrap();
+        let number = |key: &str| example[key].as_u64().unwrap() as u32;
+        let got = unary(sem, &[number("src0")])[0];
+        assert_eq!(
+            got,
+            number("result"),
+            "{name} of {:#x}: {got:#x}",
+            number("src0")
+        );
+        checked += 1;
+    }
+    assert!(
+        checked >= 30,
+        "{checked} examples of floating-point operations"
+    );
+}
+
+#[test]
 fn f64_arithmetic_agrees_with_the_host() {
     let two = grid64(2);
     let three = grid64(3);

@@ -117,7 +117,6 @@ impl Translator<'_> {
         let roles = self.roles(row, operands, mods)?;
         let mut op = self.operation(sem);
         op.imm = self.immediate(row, mods);
-        self.check_rounding(row, sem)?;
         [op.a, op.b, op.c] = roles.sources;
         op.aux = roles.aux.map_or(0, |slot| slot.0);
         match sem {
@@ -207,42 +206,6 @@ impl Translator<'_> {
             imm |= i32::from(mods.op_sel & 15) << imm_flags::OP_SEL;
         }
         imm
-    }
-
-    /// Arithmetic is executed in round-to-nearest-even; another mode is refused where it would show.
-    fn check_rounding(&self, row: &Row, sem: Sem) -> Result<(), Refusal> {
-        if has_own_rounding(row) {
-            return Ok(());
-        }
-        let Some(ty) = row
-            .operands
-            .iter()
-            .find(|spec| spec.is_dst())
-            .map(|spec| spec.ty)
-        else {
-            return Ok(());
-        };
-        let exact = [
-            "v_min", "v_max", "v_med", "v_cvt", "v_ldexp", "v_frexp", "v_trunc", "v_ceil",
-            "v_floor", "v_rndne", "v_fract",
-        ];
-        if exact.iter().any(|prefix| sem.name().starts_with(prefix)) {
-            return Ok(());
-        }
-        let rounding = match ty {
-            Ty::F32 | Ty::PkF32 => self.mode.round_f32(),
-            Ty::F16 | Ty::PkF16 | Ty::F64 => self.mode.round_f64(),
-            _ => 0,
-        };
-        let name = match rounding {
-            0 => return Ok(()),
-            1 => "toward +infinity",
-            2 => "toward -infinity",
-            _ => "toward zero",
-        };
-        Err(Refusal::unsupported(format!(
-            "MODE rounds {name}; arithmetic is executed in round to nearest even only"
-        )))
     }
 
     fn roles(
