@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::testing::{Machine, Registers, levels};
-use crate::isa::{IsaFamily, decode};
+use crate::isa::{IsaFamily, Operand, decode};
 
 /// MODE of the recording harness: round to nearest even, f32 denormals flushed, f16 and f64 ones kept, DX10_CLAMP,
 /// IEEE.
@@ -111,6 +111,21 @@ fn executes(code: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether an instruction reads VGPRs from v16 on other than v255, which the records do not hold; the programs that they
+/// were taken from are replayed whole.
+fn reads_unrecorded(code: &[u8]) -> bool {
+    decode(IsaFamily::Gfx1100, false, code).is_ok_and(|inst| {
+        inst.row
+            .operands
+            .iter()
+            .zip(inst.operands())
+            .any(|(spec, operand)| {
+                matches!(operand, Operand::Vgpr { index, dwords, .. }
+                    if spec.is_src() && (16..255).contains(&(u32::from(*index) + u32::from((*dwords).max(1)) - 1)))
+            })
+    })
+}
+
 #[test]
 fn vector_single_instructions_of_rdna3() {
     let Some(records) = records("single_rdna3.json") else {
@@ -130,6 +145,12 @@ fn vector_single_instructions_of_rdna3() {
         }
         let lanes = number(&record["lanes"]) as u32;
         if lanes > 32 {
+            continue;
+        }
+        if reads_unrecorded(&code) {
+            *unsupported
+                .entry("reads VGPRs that the record leaves out".to_owned())
+                .or_default() += 1;
             continue;
         }
         for level in levels() {
