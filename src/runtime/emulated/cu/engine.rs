@@ -71,6 +71,16 @@ fn family(target: &Target) -> Option<IsaFamily> {
     })
 }
 
+/// How the dot products and matrix operations of a family round.
+pub(super) fn dot_model(family: IsaFamily) -> DotModel {
+    match family {
+        IsaFamily::Gfx90a => DotModel::Cdna2,
+        IsaFamily::Gfx942 => DotModel::Cdna3,
+        _ if family.has_wave32() => DotModel::Rdna3,
+        _ => DotModel::Cdna1,
+    }
+}
+
 impl Engine {
     /// Whether an engine of `target` can be made.
     #[must_use]
@@ -100,12 +110,7 @@ impl Engine {
             private_base: PRIVATE_APERTURE,
             hw_id: 0,
             gfx_major: u32::from(target.version.major),
-            dot_model: match target.family {
-                Family::Gfx90a => DotModel::Cdna2,
-                Family::Gfx942 => DotModel::Cdna3,
-                Family::Gfx1100 => DotModel::Rdna3,
-                _ => DotModel::Cdna1,
-            },
+            dot_model: dot_model(family),
             ..Env::default()
         };
         Ok(Self {

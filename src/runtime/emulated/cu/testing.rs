@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::engine::{PRIVATE_APERTURE, SHARED_APERTURE};
+use super::engine::{PRIVATE_APERTURE, SHARED_APERTURE, dot_model};
 use super::group::{Group, Surroundings, Turn};
 use super::handlers::Handlers;
 use super::launch::Launch;
@@ -130,6 +130,7 @@ impl Machine {
             shared_base: SHARED_APERTURE,
             private_base: PRIVATE_APERTURE,
             gfx_major: if family.has_wave32() { 11 } else { 9 },
+            dot_model: dot_model(family),
             ..Env::default()
         };
         let cache = Cache::new(Handlers::of(level));
