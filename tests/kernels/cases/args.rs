@@ -283,7 +283,9 @@ fn geometry(object: &'static str, grid: [u32; 3], block: [u16; 3]) -> Case {
                     pack(each(&|d| grid[d].div_ceil(wide[d]))),
                     pack(grid),
                     3,
-                    (local[2] * size[1] + local[1]) * size[0] + local[0],
+                    // The device library takes the whole group's size here,
+                    // in the partial group too.
+                    (local[2] * wide[1] + local[1]) * wide[0] + local[0],
                     (z * grid[1] + y) * grid[0] + x,
                 ]);
             }
