@@ -211,6 +211,49 @@ pub(crate) trait CodeMap: std::fmt::Debug {
     fn refusal(&self, index: u32) -> FaultKind;
 }
 
+/// A source operand on the way through its chunks.
+#[derive(Debug)]
+pub(crate) struct Source<V: Vector> {
+    p: *const u32,
+    step: usize,
+    select: V::Select,
+}
+
+impl<V: Vector> Source<V> {
+    /// The next chunk: at most as many as the wave has.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, v: V) -> V::W {
+        // SAFETY: the translator made the slot; a row has a chunk for every call, a scalar is read again and again.
+        let word = unsafe { v.load_operand(self.p, self.select) };
+        self.p = self.p.wrapping_add(self.step);
+        word
+    }
+}
+
+/// A destination row on the way through its chunks.
+#[derive(Debug)]
+pub(crate) struct Target {
+    p: *mut u32,
+}
+
+impl Target {
+    /// Writes the next chunk whole.
+    #[inline(always)]
+    pub(crate) fn put_all<V: Vector>(&mut self, v: V, value: V::W) {
+        // SAFETY: destinations of vector instructions are rows of this wave's block, with a chunk for every call.
+        unsafe { v.store(self.p, value) };
+        self.p = self.p.wrapping_add(V::LANES);
+    }
+    /// Writes the next chunk in the lanes of `exec`, whose first lane is the chunk's; gives `exec` for the next one.
+    #[inline(always)]
+    pub(crate) fn put<V: Vector>(&mut self, v: V, exec: u64, value: V::W) -> u64 {
+        // SAFETY: as for `put_all`.
+        unsafe { v.store_masked(self.p, v.mask(exec as u32), value) };
+        self.p = self.p.wrapping_add(V::LANES);
+        exec >> V::LANES
+    }
+}
+
 impl Cx<'_> {
     // ---- scalars ---------------------------------------------------------------------------------------------------
     #[inline(always)]
@@ -307,7 +350,29 @@ impl Cx<'_> {
         let vector = slot.vector_mask();
         let skip = (chunk * V::LANES) & vector as usize;
         // SAFETY: the translator made the slot; a row has `lanes` dwords and the chunk is one of them.
-        unsafe { v.load_operand(self.at(slot).cast::<u32>().add(skip), vector) }
+        unsafe { v.load_operand(self.at(slot).cast::<u32>().add(skip), v.selector(vector)) }
+    }
+    /// A source operand to be read chunk after chunk.
+    #[inline(always)]
+    pub(crate) fn source<V: Vector>(&self, v: V, slot: Slot) -> Source<V> {
+        let vector = slot.vector_mask();
+        Source {
+            p: self.at(slot).cast(),
+            step: V::LANES & vector as usize,
+            select: v.selector(vector),
+        }
+    }
+    /// A destination row to be written chunk after chunk.
+    #[inline(always)]
+    pub(crate) fn target(&self, slot: Slot) -> Target {
+        Target {
+            p: self.at(slot).cast(),
+        }
+    }
+    /// Whether the lanes of `exec` are all of the wave's, and it pays to know.
+    #[inline(always)]
+    pub(crate) fn is_full<V: Vector>(&self, _v: V, exec: u64) -> bool {
+        !V::CHEAP_MASKS && exec == self.lane_mask
     }
     /// The slot of dword `index` of a tuple: the next row of a vector, the next dword of a scalar.
     #[inline(always)]

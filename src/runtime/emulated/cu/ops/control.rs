@@ -271,3 +271,40 @@ pub(crate) fn refuse<V: Vector>(_v: V, cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) 
     let kind = cx.code.refusal(pc);
     cx.fault(pc, kind, None)
 }
+
+// ---- GFX9's VGPR index mode: translation knows which operands it applies to, M0 holds the index ---------------------
+
+/// Switches the mode on: M0[7:0] is the index, M0[15:12] the operands (AMD "Vega" ISA, S_SET_GPR_IDX_ON).
+#[inline(always)]
+pub(crate) fn s_set_gpr_idx_on<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let m0 = cx.m0() & !0xf0ff | cx.s32(op.a) & 0xff | (op.imm as u32 & 0xf) << 12;
+    cx.set_s32(Slot::scalar(layout::M0), m0);
+    pc + 1
+}
+
+/// Switches the mode off; M0 stays.
+#[inline(always)]
+pub(crate) fn s_set_gpr_idx_off<V: Vector>(
+    _v: V,
+    _cx: &mut Cx<'_>,
+    _op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    pc + 1
+}
+
+/// Sets the index: M0[7:0].
+#[inline(always)]
+pub(crate) fn s_set_gpr_idx_idx<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let m0 = cx.m0() & !0xff | cx.s32(op.a) & 0xff;
+    cx.set_s32(Slot::scalar(layout::M0), m0);
+    pc + 1
+}
+
+/// Sets the operands: M0[15:12].
+#[inline(always)]
+pub(crate) fn s_set_gpr_idx_mode<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let m0 = cx.m0() & !0xf000 | (op.imm as u32 & 0xf) << 12;
+    cx.set_s32(Slot::scalar(layout::M0), m0);
+    pc + 1
+}

@@ -48,12 +48,20 @@ macro_rules! fop1 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
+            let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            for chunk in 0..cx.chunks($v) {
-                let $a = cx.w($v, op.a, chunk);
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut a_source = cx.source($v, op.a);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -66,12 +74,23 @@ macro_rules! fop2 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
+            let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut a_source = cx.source($v, op.a);
+            let mut b_source = cx.source($v, op.b);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -84,12 +103,26 @@ macro_rules! fop3 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
+            let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut a_source = cx.source($v, op.a);
+            let mut b_source = cx.source($v, op.b);
+            let mut c_source = cx.source($v, op.c);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $c = c_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $c = c_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -102,12 +135,26 @@ macro_rules! fop2_tied {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
+            let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $d) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.d, chunk));
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut a_source = cx.source($v, op.a);
+            let mut b_source = cx.source($v, op.b);
+            let mut d_source = cx.source($v, op.d);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $d = d_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $d = d_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }

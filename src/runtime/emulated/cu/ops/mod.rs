@@ -17,11 +17,19 @@ macro_rules! vop1 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
-            for chunk in 0..cx.chunks($v) {
-                let $a = cx.w($v, op.a, chunk);
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut exec = cx.exec();
+            let mut a_source = cx.source($v, op.a);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -34,11 +42,22 @@ macro_rules! vop2 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut exec = cx.exec();
+            let mut a_source = cx.source($v, op.a);
+            let mut b_source = cx.source($v, op.b);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -51,11 +70,25 @@ macro_rules! vop3 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut exec = cx.exec();
+            let mut a_source = cx.source($v, op.a);
+            let mut b_source = cx.source($v, op.b);
+            let mut c_source = cx.source($v, op.c);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $c = c_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $c = c_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -68,11 +101,25 @@ macro_rules! vop2_tied {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $d) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.d, chunk));
-                let r = $body;
-                cx.put($v, op.d, chunk, exec, r);
+            let mut exec = cx.exec();
+            let mut a_source = cx.source($v, op.a);
+            let mut b_source = cx.source($v, op.b);
+            let mut d_source = cx.source($v, op.d);
+            let mut target = cx.target(op.d);
+            if cx.is_full($v, exec) {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $d = d_source.next($v);
+                    target.put_all($v, $body);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    let $a = a_source.next($v);
+                    let $b = b_source.next($v);
+                    let $d = d_source.next($v);
+                    exec = target.put($v, exec, $body);
+                }
             }
             pc + 1
         }
@@ -333,9 +380,3 @@ pub(crate) fn nothing<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u32
     pc + 1
 }
 
-/// Stands for operations that are not written yet.
-#[inline(always)]
-pub(crate) fn missing<V: Vector>(_v: V, cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
-    let kind = cx.code.refusal(pc);
-    cx.fault(pc, kind, None)
-}

@@ -67,17 +67,25 @@ macro_rules! packed_f32 {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
+            let [exec, all] = [cx.exec(), cx.lane_mask];
+            let [mut a0, mut b0, mut c0] = [op.a, op.b, op.c].map(|slot| cx.source($v, slot));
+            let [mut a1, mut b1, mut c1] = [op.a, op.b, op.c].map(|slot| cx.source($v, cx.nth(slot, 1)));
+            let (mut low_target, mut high_target) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
+            let (mut low_exec, mut high_exec) = (exec, exec);
+            let full = exec == all;
+            for _ in 0..cx.chunks($v) {
+                let ($a, $b, $c) = (a0.next($v), b0.next($v), c0.next($v));
                 let low = $body;
-                let $a = cx.w($v, cx.nth(op.a, 1), chunk);
-                let $b = cx.w($v, cx.nth(op.b, 1), chunk);
-                let $c = cx.w($v, cx.nth(op.c, 1), chunk);
+                let ($a, $b, $c) = (a1.next($v), b1.next($v), c1.next($v));
                 let high = $body;
-                cx.put($v, op.d, chunk, exec, low);
-                cx.put($v, cx.nth(op.d, 1), chunk, exec, high);
+                if full {
+                    low_target.put_all($v, low);
+                    high_target.put_all($v, high);
+                } else {
+                    low_exec = low_target.put($v, low_exec, low);
+                    high_exec = high_target.put($v, high_exec, high);
+                }
             }
             pc + 1
         }

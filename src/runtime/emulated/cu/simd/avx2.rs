@@ -142,9 +142,11 @@ fn half_counts(count: __m256i) -> (__m256i, __m256i) {
 #[cfg(target_arch = "x86_64")]
 impl Vector for Avx2 {
     const LANES: usize = 8;
+    const CHEAP_MASKS: bool = false;
     type W = __m256i;
     type Q = Quad;
     type M = __m256i;
+    type Select = __m256i;
 
     #[inline(always)]
     fn words(self, a: __m256i) -> Words {
@@ -212,11 +214,14 @@ impl Vector for Avx2 {
         unsafe { self.store(p, self.select(m, a, self.load(p))) };
     }
     #[inline(always)]
-    unsafe fn load_operand(self, p: *const u32, vector: u32) -> __m256i {
+    fn selector(self, vector: u32) -> __m256i {
+        self.and(self.lane_ids(), self.splat(vector))
+    }
+    #[inline(always)]
+    unsafe fn load_operand(self, p: *const u32, select: __m256i) -> __m256i {
         // one load and one permutation: the lanes in order, or the first one everywhere
-        let lanes = self.and(self.lane_ids(), self.splat(vector));
         // SAFETY: readable for LANES dwords by the caller's promise.
-        unsafe { _mm256_permutevar8x32_epi32(self.load(p), lanes) }
+        unsafe { _mm256_permutevar8x32_epi32(self.load(p), select) }
     }
     #[inline(always)]
     unsafe fn load_shared(self, p: *const u8, m: __m256i) -> __m256i {

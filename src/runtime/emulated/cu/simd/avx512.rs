@@ -118,6 +118,7 @@ impl Vector for Avx512 {
     type W = __m512i;
     type Q = Quad;
     type M = __mmask16;
+    type Select = __mmask16;
 
     #[inline(always)]
     fn words(self, a: __m512i) -> Words {
@@ -169,14 +170,14 @@ impl Vector for Avx512 {
         unsafe { _mm512_mask_storeu_epi32(p.cast(), m, a) };
     }
     #[inline(always)]
-    unsafe fn load_operand(self, p: *const u32, vector: u32) -> __m512i {
-        // SAFETY: one dword is readable; the masked load touches the row only where it is one.
+    fn selector(self, vector: u32) -> u16 {
+        vector as u16
+    }
+    #[inline(always)]
+    unsafe fn load_operand(self, p: *const u32, select: u16) -> __m512i {
+        // SAFETY: readable for LANES dwords by the caller's promise.
         unsafe {
-            _mm512_mask_loadu_epi32(
-                _mm512_set1_epi32(p.cast::<i32>().read()),
-                vector as u16,
-                p.cast(),
-            )
+            _mm512_mask_loadu_epi32(_mm512_set1_epi32(p.cast::<i32>().read()), select, p.cast())
         }
     }
     #[inline(always)]

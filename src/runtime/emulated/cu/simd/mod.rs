@@ -94,10 +94,12 @@ pub(crate) type Quads = [u64; MAX_LANES];
 pub(crate) trait Vector: Copy + 'static {
     const LANES: usize;
     /// A masked store costs no more than a plain one.
-    const CHEAP_MASKS: bool = false;
+    const CHEAP_MASKS: bool;
     type W: Copy;
     type Q: Copy;
     type M: Copy;
+    /// An operand's choice of lanes.
+    type Select: Copy;
 
     // ---- conversion to and from plain Rust -------------------------------------------------------------------------
     fn words(self, a: Self::W) -> Words;
@@ -120,19 +122,13 @@ pub(crate) trait Vector: Copy + 'static {
     /// # Safety
     /// `p` is valid for reading and writing `LANES` dwords.
     unsafe fn store_masked(self, p: *mut u32, m: Self::M, a: Self::W);
-    /// A row chunk (`vector` all ones) or one dword in every lane (`vector` zero).
+    /// How an operand's lanes are chosen: in order for a row (`vector` all ones), the first one for a scalar (zero).
+    fn selector(self, vector: u32) -> Self::Select;
+    /// A row chunk, or one dword in every lane.
     ///
     /// # Safety
-    /// `p` is valid for reading `LANES` dwords, whatever `vector` is.
-    #[inline(always)]
-    unsafe fn load_operand(self, p: *const u32, vector: u32) -> Self::W {
-        let mut out = [0; MAX_LANES];
-        for (lane, word) in out.iter_mut().enumerate().take(Self::LANES) {
-            // SAFETY: lane & vector is below LANES, and 0 where only one dword is readable.
-            *word = unsafe { *p.add(lane & vector as usize) };
-        }
-        self.from_words(&out)
-    }
+    /// `p` is valid for reading `LANES` dwords, whatever the selector.
+    unsafe fn load_operand(self, p: *const u32, select: Self::Select) -> Self::W;
     /// Memory that other agents may write at the same time: each lane of `m` is one aligned or unaligned dword read;
     /// lanes outside `m` are not touched and give 0.
     ///

@@ -17,9 +17,11 @@ pub(crate) struct Portable;
 
 impl Vector for Portable {
     const LANES: usize = LANES;
+    const CHEAP_MASKS: bool = true;
     type W = [u32; LANES];
     type Q = [u64; LANES];
     type M = u16;
+    type Select = u32;
 
     #[inline(always)]
     fn words(self, a: Self::W) -> Words {
@@ -48,6 +50,15 @@ impl Vector for Portable {
     #[inline(always)]
     fn bits(self, m: u16) -> u32 {
         u32::from(m)
+    }
+    #[inline(always)]
+    fn selector(self, vector: u32) -> u32 {
+        vector
+    }
+    #[inline(always)]
+    unsafe fn load_operand(self, p: *const u32, vector: u32) -> Self::W {
+        // SAFETY: readable for LANES dwords by the caller's promise, and `lane & vector` is below LANES.
+        std::array::from_fn(|lane| unsafe { *p.add(lane & vector as usize) })
     }
     #[inline(always)]
     unsafe fn load(self, p: *const u32) -> Self::W {
