@@ -284,12 +284,7 @@ pub(crate) fn s_set_gpr_idx_on<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, 
 
 /// Switches the mode off; M0 stays.
 #[inline(always)]
-pub(crate) fn s_set_gpr_idx_off<V: Vector>(
-    _v: V,
-    _cx: &mut Cx<'_>,
-    _op: &MicroOp,
-    pc: u32,
-) -> u32 {
+pub(crate) fn s_set_gpr_idx_off<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
     pc + 1
 }
 

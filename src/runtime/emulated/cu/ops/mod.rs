@@ -6,6 +6,9 @@
 //! operation in `src/isa/tables`. The build script wraps each one for every back end. Abs, neg, `op_sel`, DPP and SDWA
 //! of sources are done by prefix micro-ops, clamp, omod and destination selects by suffix ones ([`modifiers`]), so the
 //! functions see plain sources and write plain results. The macros below write the loops.
+//!
+//! Code that calls [`Vector`] methods stands in `#[inline(always)]` functions and macros, never in closures: a closure that
+//! is not inlined loses the back end's features, and every intrinsic in it becomes a call.
 
 use super::microop::MicroOp;
 use super::simd::Vector;
@@ -379,4 +382,3 @@ pub(crate) use wmma::*;
 pub(crate) fn nothing<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
     pc + 1
 }
-
