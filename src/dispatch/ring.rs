@@ -4,6 +4,7 @@
 //! consumes it. Follows HSA PSAS 1.2, "User mode queuing": a producer claims slots by adding to the write index, waits
 //! until the read index has come close enough, writes the body, then the header with release, then rings the doorbell
 //! with the index of the packet. No producer waits for another.
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::packet::AqlPacket;
@@ -65,11 +66,7 @@ pub fn enqueue(
             if index > first {
                 doorbell.ring(index - 1);
             }
-            if !waiter.wait(&|| index.wrapping_sub(memory.read_index()) < capacity) {
-                return Err(RingClosed {
-                    read_index: memory.read_index(),
-                });
-            }
+            wait_for_room(memory, waiter, index)?;
         }
         store(memory, index, packet);
     }
@@ -77,6 +74,35 @@ pub fn enqueue(
         doorbell.ring(first + count - 1);
     }
     Ok(first..first + count)
+}
+
+/// Waits until slot `index` is free, and a little longer for some more of them: to sleep and wake for each single slot
+/// would cost more than the packet. What holds the ring back may wait for this producer, so the little is bounded.
+#[cold]
+fn wait_for_room(
+    memory: &impl QueueMemory,
+    waiter: &impl Waiter,
+    index: u64,
+) -> Result<(), RingClosed> {
+    const LOOKS: u32 = 8;
+    let capacity = memory.capacity();
+    let used = || index.wrapping_sub(memory.read_index());
+    let looks = Cell::new(0);
+    waiter.wait(&|| {
+        let used = used();
+        if used >= capacity {
+            return false;
+        }
+        looks.set(looks.get() + 1);
+        used <= capacity / 2 || looks.get() > LOOKS
+    });
+    if used() < capacity {
+        Ok(())
+    } else {
+        Err(RingClosed {
+            read_index: memory.read_index(),
+        })
+    }
 }
 
 /// Puts one packet into the queue if a slot is free; gives its index.

@@ -28,6 +28,10 @@ use crate::runtime::instrument::{
 
 /// Dispatches of one queue that may be in flight at the same time.
 const MAX_IN_FLIGHT: usize = 32;
+/// Packets that are launched before others get at the queue: barrier packets can follow each other without end.
+const LAUNCHES_PER_LOOK: u32 = 64;
+/// Dispatches that may end before it is another queue's turn.
+const ENDS_PER_TURN: u32 = 16;
 
 const RUNNING: u8 = 0;
 const SUSPENDED: u8 = 1;
@@ -206,7 +210,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             (false, true) => Progress::Waiting,
             (false, false) => Progress::Nothing,
         };
-        for _ in 0..state.running {
+        let (mut idle, mut ended) = (0, 0);
+        while idle < state.running {
             let Some((index, run)) = next_turn(&mut state) else {
                 break;
             };
@@ -220,11 +225,16 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 Step::Worked => return Progress::WorkedLong,
                 Step::Finished => {
                     self.finish(index, &run, lane);
-                    return Progress::Worked;
+                    progress = Progress::Worked;
+                    ended += 1;
+                    idle = 0;
                 }
-                Step::Idle => progress = progress.max(Progress::Waiting),
+                Step::Idle => {
+                    progress = progress.max(Progress::Waiting);
+                    idle += 1;
+                }
             }
-            if stop() {
+            if ended == ENDS_PER_TURN || stop() {
                 return progress;
             }
             state = self.lock();
@@ -315,7 +325,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     /// Launches what can be launched. Gives whether anything was, and whether a packet is there that has to wait.
     fn advance(&self, state: &mut State<C::Run>) -> (bool, bool) {
         let mut launched = false;
-        loop {
+        for _ in 0..LAUNCHES_PER_LOOK {
             if self.condition.load(Ordering::Relaxed) != RUNNING {
                 return (launched, false);
             }
@@ -331,6 +341,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 }
             }
         }
+        (launched, true)
     }
 
     fn launch(&self, state: &mut State<C::Run>) -> Result<Launch, Stop> {
