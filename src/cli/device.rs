@@ -48,6 +48,9 @@ pub fn parse(text: &str) -> Result<DeviceSelection, Failure> {
     })
 }
 
+/// The environment's choice of a vector back end of the embedded GPU.
+const SIMD_VARIABLE: &str = "ROCR_SIMD";
+
 /// True where the selection leaves the target to the file.
 pub(super) fn follows_file(selection: &DeviceSelection) -> bool {
     matches!(selection, DeviceSelection::Emulated { model: None, .. })
@@ -66,6 +69,15 @@ pub(super) fn open(
             threads,
             deterministic,
         });
+        if let Some(name) = std::env::var(SIMD_VARIABLE)
+            .ok()
+            .filter(|name| !name.is_empty())
+            && !instrument.set_vector_back_end(&name)
+        {
+            return Err(Failure::usage(format!(
+                "{SIMD_VARIABLE}={name}: no vector back end of this name on this CPU; there are portable, avx2 and avx512"
+            )));
+        }
     }
     Ok(runtime)
 }

@@ -190,6 +190,10 @@ pub trait Instrument: Send + Sync {
     /// Changes how it executes; 0 threads count as 1.
     fn set_schedule(&self, schedule: Schedule);
 
+    /// Chooses the vector back end of dispatches to come by its name (`portable`, `avx2`, `avx512`); false where there is
+    /// none of that name or the CPU lacks it. Results are the same bits on each.
+    fn set_vector_back_end(&self, name: &str) -> bool;
+
     /// What a queue has executed since the last call; `None` for an unknown queue.
     fn take_counters(&self, queue: QueueId) -> Option<ExecutionCounters>;
 

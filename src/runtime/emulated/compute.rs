@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::cu::{
-    DispatchRequest, Engine, EngineOptions, Outcome, RefuseReason, Run, Snapshot, Step,
+    DispatchRequest, Engine, EngineOptions, Outcome, RefuseReason, Run, SimdLevel, Snapshot, Step,
     UnsupportedTarget, Worker,
 };
 use super::models::Device;
@@ -26,6 +26,9 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
 
     /// Forgets decoded code, as an instruction cache invalidation does.
     fn invalidate_code(&self);
+
+    /// Chooses how dispatches to come are executed; false where there is no such back end.
+    fn set_vector_back_end(&self, name: &str) -> bool;
 }
 
 /// A dispatch in progress.
@@ -86,6 +89,15 @@ impl ComputeUnits for Units {
     fn invalidate_code(&self) {
         if let Ok(engine) = &self.engine {
             engine.invalidate_code();
+        }
+    }
+
+    fn set_vector_back_end(&self, name: &str) -> bool {
+        match (&self.engine, SimdLevel::from_name(name)) {
+            (Ok(engine), Some(level)) => engine.set_simd(level),
+            // nothing executes, whatever is chosen
+            (Err(_), Some(_)) => true,
+            (_, None) => false,
         }
     }
 }

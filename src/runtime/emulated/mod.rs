@@ -476,6 +476,11 @@ impl<C: ComputeUnits> Instrument for VirtualDevice<C> {
         self.scheduler.set_schedule(schedule);
     }
 
+    fn set_vector_back_end(&self, name: &str) -> bool {
+        let chosen = |gpu: &Gpu<C>| gpu.compute.set_vector_back_end(name);
+        self.gpus.iter().all(chosen)
+    }
+
     fn take_counters(&self, queue: QueueId) -> Option<ExecutionCounters> {
         self.scheduler
             .find(queue)

@@ -87,6 +87,10 @@ impl ComputeUnits for FakeUnits {
         self.vm.register_worker()
     }
 
+    fn set_vector_back_end(&self, _name: &str) -> bool {
+        false
+    }
+
     fn invalidate_code(&self) {
         self.invalidations.fetch_add(1, Ordering::SeqCst);
     }

@@ -1,10 +1,9 @@
 //! The engine of one agent: begins dispatches, keeps decoded programs.
 //!
 //! Knows: the agent's target and address space. Must not know: queues, packets.
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::api::{DispatchRequest, RefuseReason};
-use super::handlers::Handlers;
 use super::launch::Launch;
 use super::program::{Cache, ProgramKey};
 use super::run::{Run, Worker};
@@ -51,10 +50,9 @@ pub struct Engine {
     target: &'static Target,
     family: IsaFamily,
     vm: Arc<AddressSpace>,
-    cache: Arc<Cache>,
+    cache: RwLock<Arc<Cache>>,
     env: Env,
     options: EngineOptions,
-    simd: SimdLevel,
 }
 
 /// The family whose tables decode a target's code.
@@ -117,17 +115,29 @@ impl Engine {
             target,
             family,
             vm,
-            cache: Arc::new(Cache::new(Handlers::of(simd))),
+            cache: RwLock::new(Arc::new(Cache::new(simd))),
             env,
             options,
-            simd,
         })
     }
 
     /// The vector back end in use.
     #[must_use]
     pub fn simd(&self) -> SimdLevel {
-        self.simd
+        self.cache().simd()
+    }
+
+    /// Chooses the vector back end of dispatches to come; false where this CPU or build lacks it.
+    pub fn set_simd(&self, level: SimdLevel) -> bool {
+        if level.available() && level != self.simd() {
+            *self.cache.write().unwrap_or_else(PoisonError::into_inner) =
+                Arc::new(Cache::new(level));
+        }
+        level.available()
+    }
+
+    fn cache(&self) -> Arc<Cache> {
+        Arc::clone(&self.cache.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Begins a dispatch: reads its kernel descriptor, decodes what its entry reaches.
@@ -142,7 +152,8 @@ impl Engine {
             shape: launch.shape,
             mode: launch.mode(),
         };
-        let program = self.cache.program(&key, &self.env, &self.vm);
+        let cache = self.cache();
+        let program = cache.program(&key, &self.env, &self.vm);
         let items: u64 = request
             .workgroup_size
             .iter()
@@ -156,7 +167,7 @@ impl Engine {
         Ok(Arc::new(Run::new(
             launch,
             program,
-            Arc::clone(&self.cache),
+            cache,
             self.env,
             Arc::clone(&self.vm),
             slots / waves,
@@ -171,6 +182,6 @@ impl Engine {
 
     /// Forgets decoded programs (instruction cache invalidation); running waves keep theirs.
     pub fn invalidate_code(&self) {
-        self.cache.clear();
+        self.cache().clear();
     }
 }

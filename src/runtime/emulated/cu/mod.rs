@@ -12,27 +12,17 @@ mod handlers;
 #[cfg(test)]
 mod integer_tests;
 mod launch;
-#[allow(dead_code, reason = "the operations are being written")]
 mod memory;
-#[allow(dead_code, reason = "the operations are being written")]
 mod microop;
-#[allow(
-    unused_imports,
-    unused_macros,
-    dead_code,
-    reason = "the operations are being written"
-)]
 mod ops;
 mod program;
 mod run;
-#[allow(dead_code, unused_imports, reason = "the operations are being written")]
 mod simd;
 #[cfg(test)]
 mod testing;
 mod translate;
 #[cfg(test)]
 mod vectors;
-#[allow(dead_code, reason = "the operations are being written")]
 mod wave;
 
 pub use api::{DispatchRequest, Outcome, RefuseReason, Snapshot, Step};

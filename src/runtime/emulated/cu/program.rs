@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::handlers::Handlers;
 use super::microop::MicroOp;
-use super::simd::MAX_LANES;
+use super::simd::{MAX_LANES, SimdLevel};
 use super::translate::{Mode, translate};
 use super::wave::{CodeMap, Env, WaveShape};
 use crate::isa::IsaFamily;
@@ -137,15 +137,23 @@ unsafe impl Sync for Program {}
 #[derive(Debug)]
 pub(crate) struct Cache {
     programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
+    simd: SimdLevel,
     handlers: Handlers,
 }
 
 impl Cache {
-    pub(crate) fn new(handlers: Handlers) -> Self {
+    /// An empty cache of programs for a back end.
+    pub(crate) fn new(simd: SimdLevel) -> Self {
         Self {
             programs: Mutex::default(),
-            handlers,
+            simd,
+            handlers: Handlers::of(simd),
         }
+    }
+
+    /// The back end that its programs execute on.
+    pub(crate) fn simd(&self) -> SimdLevel {
+        self.simd
     }
 
     /// The program of `key`: the kept one if memory still holds its code.

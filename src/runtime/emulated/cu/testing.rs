@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::engine::{PRIVATE_APERTURE, SHARED_APERTURE, dot_model};
 use super::group::{Group, Surroundings, Turn};
-use super::handlers::Handlers;
 use super::launch::Launch;
 use super::program::{Cache, ProgramKey};
 use super::simd::SimdLevel;
@@ -133,7 +132,7 @@ impl Machine {
             dot_model: dot_model(family),
             ..Env::default()
         };
-        let cache = Cache::new(Handlers::of(level));
+        let cache = Cache::new(level);
         let key = ProgramKey {
             entry: self.code,
             family,
