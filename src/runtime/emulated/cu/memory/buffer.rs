@@ -194,9 +194,9 @@ pub(crate) fn accesses(
         })
     };
     let all = in_range(0, bytes);
-    let split = bytes > 4
-        && !whole
-        && (all != mask || descriptor.swizzle.is_some_and(|element| element < bytes));
+    // dwords of an element lie together, those of different elements apart
+    let apart = descriptor.swizzle.is_some_and(|element| element < bytes);
+    let split = bytes > 4 && !whole && (all != mask || apart);
     let part_bytes = if split { 4 } else { bytes };
     let parts = (0..bytes / part_bytes)
         .map(|part| {
@@ -204,7 +204,11 @@ pub(crate) fn accesses(
             let mut at = [0; LANES];
             for lane in lanes_of(mask) {
                 let (index, offset) = own[lane as usize];
-                at[lane as usize] = address((index, offset.wrapping_add(skip)));
+                at[lane as usize] = if apart {
+                    address((index, offset.wrapping_add(skip)))
+                } else {
+                    address((index, offset)).wrapping_add(u64::from(skip))
+                };
             }
             let inside = if split {
                 in_range(skip, part_bytes)

@@ -76,7 +76,9 @@ impl Layout {
 
     /// Whether bytes are in range, by the kinds of check in the documents.
     fn in_range(&self, indexed: bool, index: u32, offset: u32, bytes: u32, scalar: u32) -> bool {
-        let structured = index < self.records && offset + bytes <= self.stride;
+        // without a stride there is no record to leave
+        let structured =
+            index < self.records && (self.stride == 0 || offset + bytes <= self.stride);
         let raw = || {
             let position = match self.swizzle {
                 None => u64::from(index) * u64::from(self.stride) + u64::from(offset),
@@ -263,10 +265,19 @@ fn loads_and_stores_follow_the_descriptor() {
                             let at = offset + 4 * k;
                             let mut value = 0u32;
                             if layout.in_range(idxen, index, at, part, scalar) {
+                                // what fits one element stays together wherever it begins
+                                let together =
+                                    layout.swizzle.is_none_or(|element| element >= *bytes);
                                 for byte in 0..part {
-                                    let Some(position) = positions.get(&(index, at + byte)) else {
+                                    let (from, on) = if together {
+                                        (offset, 4 * k + byte)
+                                    } else {
+                                        (at + byte, 0)
+                                    };
+                                    let Some(position) = positions.get(&(index, from)) else {
                                         continue;
                                     };
+                                    let position = position + u64::from(on);
                                     let position = (position + u64::from(scalar)) as usize;
                                     value |= u32::from(contents[position]) << (8 * byte);
                                     stored[position] = (data[k as usize] >> (8 * byte)) as u8;
