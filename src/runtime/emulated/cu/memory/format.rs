@@ -163,7 +163,7 @@ impl Format {
     }
 
     /// A component for [`Self::pack`] from 16 bits.
-    pub(crate) fn from_16(self, half: u16) -> u32 {
+    pub(crate) fn half_component(self, half: u16) -> u32 {
         match self.number {
             Uint => u32::from(half),
             Sint => half as i16 as u32,

@@ -150,9 +150,9 @@ fn store(
                 Registers::Dwords => cx.lane(cx.nth(op.b, k), lane),
                 Registers::Halves => {
                     let word = cx.lane(cx.nth(op.b, k / 2), lane);
-                    format.from_16((word >> (16 * (k % 2))) as u16)
+                    format.half_component((word >> (16 * (k % 2))) as u16)
                 }
-                Registers::High => format.from_16((cx.lane(op.b, lane) >> 16) as u16),
+                Registers::High => format.half_component((cx.lane(op.b, lane) >> 16) as u16),
             };
         }
         elements[lane as usize] = format.pack(&data);

@@ -251,18 +251,17 @@ pub(crate) trait Vector: Copy + 'static {
     #[inline(always)]
     unsafe fn load_shared_x4(self, p: *const u8, m: Self::M) -> [Self::W; 4] {
         let bits = self.bits(m);
-        let mut out = [[0; MAX_LANES]; 4];
-        for lane in 0..Self::LANES {
+        let [mut low, mut high] = [[0u64; MAX_LANES]; 2];
+        for (lane, (low, high)) in low.iter_mut().zip(&mut high).enumerate().take(Self::LANES) {
             if bits >> lane & 1 != 0 {
                 let at = p.wrapping_add(16 * lane);
                 // SAFETY: the caller's promise for this lane.
-                let (lo, hi) =
+                (*low, *high) =
                     unsafe { (scalar::load_u64(at), scalar::load_u64(at.wrapping_add(8))) };
-                (out[0][lane], out[1][lane]) = (lo as u32, (lo >> 32) as u32);
-                (out[2][lane], out[3][lane]) = (hi as u32, (hi >> 32) as u32);
             }
         }
-        out.map(|words| self.from_words(&words))
+        let (low, high) = (self.from_quads(&low), self.from_quads(&high));
+        [self.lo(low), self.hi(low), self.lo(high), self.hi(high)]
     }
     /// The store that pairs with [`Self::load_shared_x4`].
     ///
@@ -271,16 +270,15 @@ pub(crate) trait Vector: Copy + 'static {
     #[inline(always)]
     unsafe fn store_shared_x4(self, p: *mut u8, m: Self::M, a: [Self::W; 4]) {
         let bits = self.bits(m);
-        let words = a.map(|a| self.words(a));
-        for lane in 0..Self::LANES {
+        let low = self.quads(self.join(a[0], a[1]));
+        let high = self.quads(self.join(a[2], a[3]));
+        for (lane, (low, high)) in low.iter().zip(&high).enumerate().take(Self::LANES) {
             if bits >> lane & 1 != 0 {
                 let at = p.wrapping_add(16 * lane);
-                let quad =
-                    |k: usize| u64::from(words[k][lane]) | u64::from(words[k + 1][lane]) << 32;
                 // SAFETY: the caller's promise for this lane.
                 unsafe {
-                    scalar::store_u64(at, quad(0));
-                    scalar::store_u64(at.wrapping_add(8), quad(2));
+                    scalar::store_u64(at, *low);
+                    scalar::store_u64(at.wrapping_add(8), *high);
                 }
             }
         }

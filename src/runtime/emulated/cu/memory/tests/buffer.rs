@@ -232,7 +232,7 @@ fn loads_and_stores_follow_the_descriptor() {
                         op.imm |= buffer_flags::OFFEN;
                     }
                     // offsets stay aligned where elements would be torn otherwise
-                    let far = random.next() % 3 == 0;
+                    let far = random.next().is_multiple_of(3);
                     let mut want = vec![[0u32; 4]; 64];
                     for lane in 0..64u32 {
                         let index = if idxen { random.next() % 56 } else { 0 };

@@ -153,7 +153,9 @@ fn a_faulting_lane_is_named_and_lanes_after_it_do_nothing() {
             let stray =
                 |lane: u32| base + 64 * u64::from(lane % 16) + u64::from(lane == 21) * (1 << 45);
             let straddle = |lane: u32| base + 128 + u64::from(lane == 9) * (PAGE_SIZE - 130);
-            let cases: [(&dyn Fn(u32) -> u64, u32, u64); 3] = [
+            // addresses of the lanes, the lane that faults, its first byte that is not mapped
+            type Case<'a> = (&'a dyn Fn(u32) -> u64, u32, u64);
+            let cases: [Case<'_>; 3] = [
                 (&run_off, 10, base + PAGE_SIZE),
                 (&stray, 21, base + 64 * 5 + (1 << 45)),
                 (&straddle, 9, base + PAGE_SIZE),

@@ -218,7 +218,7 @@ fn patterns(
         ),
         (
             "halves swapped",
-            make(&mut |lane| bytes * (lane ^ lanes / 2)),
+            make(&mut |lane| bytes * (lane ^ (lanes / 2))),
         ),
         ("random", make(&mut |_| random.next())),
         ("random, aligned", make(&mut |_| random.next() & !15)),
