@@ -10,6 +10,16 @@ mod engine;
 mod group;
 mod handlers;
 #[cfg(test)]
+#[allow(
+    clippy::approx_constant,
+    clippy::bool_assert_comparison,
+    clippy::cast_abs_to_unsigned,
+    clippy::manual_memcpy,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::nonminimal_bool,
+    clippy::type_complexity,
+    reason = "the references read as the documents do"
+)]
 mod integer_tests;
 mod launch;
 mod memory;

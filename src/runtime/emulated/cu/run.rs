@@ -31,6 +31,10 @@ const GROUPS_PER_LOOK: u32 = 8;
 #[derive(Debug)]
 pub struct Worker {
     slot: WorkerSlot,
+    #[expect(
+        clippy::vec_box,
+        reason = "workgroups travel between workers and queues by pointer"
+    )]
     pool: Vec<Box<Group>>,
 }
 

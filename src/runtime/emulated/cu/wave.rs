@@ -327,9 +327,9 @@ impl Cx<'_> {
     #[inline(always)]
     pub(crate) fn set_lane_mask(&mut self, slot: Slot, mask: u64) {
         if self.lanes == 32 {
-            self.set_s32(slot, mask as u32)
+            self.set_s32(slot, mask as u32);
         } else {
-            self.set_s64(slot, mask)
+            self.set_s64(slot, mask);
         }
     }
 
@@ -462,8 +462,8 @@ impl Cx<'_> {
             self.at(slot)
                 .add(4 * lane as usize)
                 .cast::<u32>()
-                .write(value)
-        };
+                .write(value);
+        }
     }
     /// One lane of a 64-bit source operand.
     #[inline(always)]

@@ -30,6 +30,16 @@ pub(crate) mod scalars;
 #[allow(dead_code, reason = "tests use what they need")]
 mod test_wave;
 #[cfg(test)]
+#[allow(
+    clippy::approx_constant,
+    clippy::bool_assert_comparison,
+    clippy::cast_abs_to_unsigned,
+    clippy::manual_memcpy,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::nonminimal_bool,
+    clippy::type_complexity,
+    reason = "the references read as the documents do"
+)]
 mod tests;
 
 use std::sync::atomic::{AtomicU8, Ordering};

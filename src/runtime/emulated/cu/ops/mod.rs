@@ -320,6 +320,16 @@ pub(crate) mod float16;
 pub(crate) mod float32;
 pub(crate) mod float64;
 #[cfg(test)]
+#[allow(
+    clippy::approx_constant,
+    clippy::bool_assert_comparison,
+    clippy::cast_abs_to_unsigned,
+    clippy::manual_memcpy,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::nonminimal_bool,
+    clippy::type_complexity,
+    reason = "the references read as the documents do"
+)]
 mod float_tests;
 pub(crate) mod global;
 mod lds_direct;

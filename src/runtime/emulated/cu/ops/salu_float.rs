@@ -135,11 +135,7 @@ impl Float {
             a | self.format.quiet()
         } else if signalling(b) {
             b | self.format.quiet()
-        } else if nan(a) && !nan(b) {
-            b
-        } else if nan(b) {
-            a
-        } else if (self.order(a) < self.order(b)) != greater {
+        } else if nan(b) || !nan(a) && (self.order(a) < self.order(b)) != greater {
             a
         } else {
             b

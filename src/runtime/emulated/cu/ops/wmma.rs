@@ -78,7 +78,7 @@ fn gather(cx: &Cx<'_>, op: &MicroOp, kind: Kind) -> Matrices {
     let per_register = 32 / kind.bits();
     let integer = matches!(kind, Kind::I8 | Kind::I4);
     let negate = |operand: u32, k: usize| {
-        let field = if k % 2 == 0 || integer {
+        let field = if k.is_multiple_of(2) || integer {
             imm_flags::NEG
         } else {
             imm_flags::NEG_HI

@@ -47,8 +47,8 @@ impl Drop for FloatState {
 fn load(value: u32) {
     // SAFETY: the value is one that `stmxcsr` gave or the default: no reserved bit is set, exceptions stay as they were.
     unsafe {
-        asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, readonly, preserves_flags))
-    };
+        asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, readonly, preserves_flags));
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -568,7 +568,7 @@ impl Translator<'_> {
         if let Some(sdwa) = sdwa {
             let imm = i32::from(sdwa.dst_sel as u8) | i32::from(sdwa.dst_unused as u8) << 3;
             self.internal(Internal::result_sdwa, |op| {
-                (op.d, op.a, op.imm) = (target, temp, imm)
+                (op.d, op.a, op.imm) = (target, temp, imm);
             });
             return Ok(());
         }
@@ -582,7 +582,7 @@ impl Translator<'_> {
                 self.internal(Internal::copy_row, |op| (op.d, op.a) = (into, target));
             }
             self.internal(Internal::result_half, |op| {
-                (op.d, op.a, op.imm) = (into, temp, shift)
+                (op.d, op.a, op.imm) = (into, temp, shift);
             });
             value = into;
         }
@@ -596,7 +596,7 @@ impl Translator<'_> {
             } else if indexed {
                 let last = self.shape.vgpr(self.shape.vgprs);
                 self.internal(Internal::result_indexed, |op| {
-                    (op.d, op.a, op.aux) = (d, a, last)
+                    (op.d, op.a, op.aux) = (d, a, last);
                 });
             }
         }
