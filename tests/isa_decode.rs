@@ -2,6 +2,13 @@
 //!
 //! Oracle: `decode/<gfx>.tsv.gz` of `ROCR_ORACLES` (encoding, little-endian bytes, text): gfx9 rows by
 //! LLVM 19, gfx11 rows by LLVM 22. Checked for each row: length, mnemonic, operands, modifiers.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may panic, and says what it skips"
+)]
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,6 +1,13 @@
 //! L0: the tables against LLVM's sweep of every opcode slot, both ways.
 //!
 //! Oracle: `opcodes/<gfx>.tsv` of `ROCR_ORACLES`: encoding, opcode, mnemonic, bytes, example.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may panic, and says what it skips"
+)]
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,4 +1,11 @@
 //! Decode is total: any bytes give an instruction inside them or an error that knows its length.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may panic, and says what it skips"
+)]
 use proptest::prelude::*;
 use rocr::isa::{DecodeError, IsaFamily, MAX_BYTES, decode, disassemble};
 

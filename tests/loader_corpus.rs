@@ -3,6 +3,13 @@
 //! Needs `own-objects.tar.xz` of the corpus (`ROCR_CORPUS_SRC`, default `../shared/corpus`) and `tar`; the comparison
 //! also `llvm-readelf-19` and `llvm-objdump-19`. Without them the tests say `skipped: why`. `ROCR_FULL=1` compares
 //! every object instead of one in seven.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may panic, and says what it skips"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,9 +59,9 @@ fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            walk(&path, files)
+            walk(&path, files);
         } else {
-            files.push(path)
+            files.push(path);
         }
     }
 }

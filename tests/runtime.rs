@@ -1,6 +1,13 @@
 //! The runtime's public API on the embedded GPU: launches, faults, hangs, queues beside each other.
 //!
 //! Kernels are the fixtures of `testdata/objects`; expected values are computed here.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may panic, and says what it skips"
+)]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -8,6 +8,13 @@
 //! `cases/` computes the expectations, `case.rs` says what a case is. With
 //! `ROCR_KERNEL_RUNNER=PROGRAM` another program runs the kernels in rocr's place
 //! (see `program.rs`).
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may panic, and says what it skips"
+)]
 
 mod backend;
 mod case;

@@ -14,9 +14,13 @@ mod handlers;
     clippy::approx_constant,
     clippy::bool_assert_comparison,
     clippy::cast_abs_to_unsigned,
+    clippy::double_comparisons,
+    clippy::int_plus_one,
+    clippy::manual_is_multiple_of,
     clippy::manual_memcpy,
     clippy::neg_cmp_op_on_partial_ord,
     clippy::nonminimal_bool,
+    clippy::precedence,
     clippy::type_complexity,
     reason = "the references read as the documents do"
 )]

@@ -16,8 +16,6 @@ use crate::runtime::instrument::FaultKind;
 pub(crate) mod layout {
     /// SGPR 0; encoding numbers 0 to 127 follow.
     pub(crate) const SGPRS: u32 = 0;
-    /// FLAT_SCRATCH of GFX9 (s102, s103).
-    pub(crate) const FLAT_SCRATCH: u32 = 102 * 4;
     /// VCC.
     pub(crate) const VCC: u32 = 106 * 4;
     /// TTMP0.

@@ -28,11 +28,6 @@ branch! {
     s_cbranch_vccnz |cx| cx.vcc() != 0;
     s_cbranch_execz |cx| cx.exec() == 0;
     s_cbranch_execnz |cx| cx.exec() != 0;
-    /// No debugger is ever attached: the conditional debug flags read 0.
-    s_cbranch_cdbgsys |_cx| false;
-    s_cbranch_cdbguser |_cx| false;
-    s_cbranch_cdbgsys_or_user |_cx| false;
-    s_cbranch_cdbgsys_and_user |_cx| false;
 }
 
 /// Accounts for a block that falls through into a branch target.
@@ -93,12 +88,6 @@ pub(crate) fn s_call_b64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u3
 pub(crate) fn s_endpgm<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, _pc: u32) -> u32 {
     cx.retired += u64::from(op.aux);
     cx.stop(Event::End, STOP)
-}
-
-/// The wave ends; what it saved needs no writing back here.
-#[inline(always)]
-pub(crate) fn s_endpgm_saved<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    s_endpgm(v, cx, op, pc)
 }
 
 /// The wave waits for the others of its workgroup.

@@ -23,8 +23,6 @@ pub(crate) struct Modes {
     pub(crate) round_f64: u32,
     /// MODE.FP16_OVFL.
     pub(crate) fp16_overflow: bool,
-    /// f16 and f64 denormals are flushed.
-    pub(crate) flush_f16: bool,
 }
 
 impl Modes {
@@ -37,7 +35,6 @@ impl Modes {
             round_f32: (imm >> imm_flags::ROUND_F32) as u32 & 3,
             round_f64: (imm >> imm_flags::ROUND_F64) as u32 & 3,
             fp16_overflow: imm & imm_flags::FP16_OVFL != 0,
-            flush_f16: imm & imm_flags::FLUSH_F64 != 0,
         }
     }
 }

@@ -182,23 +182,6 @@ macro_rules! qop1 {
     )*};
 }
 
-/// 64-bit `name(a, b) -> d`.
-macro_rules! qop2 {
-    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
-        $(#[$doc])*
-        #[inline(always)]
-        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
-                let r = $body;
-                cx.put_q($v, op.d, chunk, exec, r);
-            }
-            pc + 1
-        }
-    )*};
-}
-
 /// 64-bit `name(a, b, c) -> d`.
 macro_rules! qop3 {
     ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
@@ -324,9 +307,13 @@ pub(crate) mod float64;
     clippy::approx_constant,
     clippy::bool_assert_comparison,
     clippy::cast_abs_to_unsigned,
+    clippy::double_comparisons,
+    clippy::int_plus_one,
+    clippy::manual_is_multiple_of,
     clippy::manual_memcpy,
     clippy::neg_cmp_op_on_partial_ord,
     clippy::nonminimal_bool,
+    clippy::precedence,
     clippy::type_complexity,
     reason = "the references read as the documents do"
 )]

@@ -13,8 +13,6 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 pub(crate) const DEFAULT_NAN_F32: u32 = 0xffc0_0000;
 /// The same in f64.
 pub(crate) const DEFAULT_NAN_F64: u64 = 0xfff8_0000_0000_0000;
-/// The same in f16.
-pub(crate) const DEFAULT_NAN_F16: u16 = 0xfe00;
 
 /// The bit that makes an f32 NaN quiet.
 pub(crate) const QUIET_F32: u32 = 0x0040_0000;

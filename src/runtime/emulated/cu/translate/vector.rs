@@ -462,7 +462,7 @@ impl Translator<'_> {
                     0x000..=0x0ff => Some((lane & !3) + (dpp.ctrl >> (2 * (lane & 3)) & 3) as i32),
                     0x101..=0x10f => in_row(column + amount),
                     0x111..=0x11f => in_row(column - amount),
-                    0x121..=0x12f => Some(row + (column - amount & 15)),
+                    0x121..=0x12f => Some(row + ((column - amount) & 15)),
                     // whole-wave shifts and rotations by one (GFX8, GFX9)
                     0x130 => (lane + 1 < lanes).then_some(lane + 1),
                     0x134 => Some((lane + 1) % lanes),
