@@ -13,6 +13,13 @@ use super::case::{Build, Case, Entry};
 use super::device::Device;
 use super::engine::EngineBackend;
 
+const BACK_ENDS: [SimdLevel; 3] = [SimdLevel::Portable, SimdLevel::Avx2, SimdLevel::Avx512];
+
+/// Back ends that cannot be compared on this machine.
+pub(crate) fn missing_back_ends() -> impl Iterator<Item = SimdLevel> {
+    BACK_ENDS.into_iter().filter(|simd| !simd.available())
+}
+
 /// Whether a case has bits to compare: some dump addresses, which differ from
 /// run to run.
 pub(crate) fn applies(entry: &Entry) -> bool {
@@ -27,7 +34,7 @@ pub(crate) fn check(object: &Path, build: Build, case: &Case) -> Result<(), Stri
     }
     let run = |simd, workers| EngineBackend { simd, workers }.run(object, build, case);
     let reference = run(SimdLevel::Portable, 1)?;
-    for simd in [SimdLevel::Portable, SimdLevel::Avx2, SimdLevel::Avx512] {
+    for simd in BACK_ENDS {
         if !simd.available() {
             continue;
         }
