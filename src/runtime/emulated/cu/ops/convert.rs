@@ -115,7 +115,7 @@ fn stochastic<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, format: F
     for chunk in 0..cx.chunks(v) {
         let (a, b) = (cx.w(v, op.a, chunk), cx.w(v, op.b, chunk));
         let byte = v.map2(a, b, |a, b| {
-            u32::from(format.from_f32_stochastic(a, b, saturate)) << shift
+            u32::from(format.round_f32_stochastic(a, b, saturate)) << shift
         });
         let old = v.and(cx.w(v, op.d, chunk), v.splat(!(0xff << shift)));
         cx.set_w(
@@ -215,6 +215,6 @@ fn both_f32(format: Fp8, pair: u32) -> u64 {
 }
 
 fn both_fp8(format: Fp8, m: Modes, a: u32, b: u32) -> u32 {
-    u32::from(format.from_f32(a, m.fp16_overflow))
-        | u32::from(format.from_f32(b, m.fp16_overflow)) << 8
+    u32::from(format.round_f32(a, m.fp16_overflow))
+        | u32::from(format.round_f32(b, m.fp16_overflow)) << 8
 }

@@ -59,7 +59,7 @@ impl Fp8 {
 
     /// The nearest number to an f32, ties to even. A number too large gives NaN, or the largest number where `saturate`
     /// (MODE.FP16_OVFL) says so; infinities give NaN.
-    pub(crate) fn from_f32(self, a: u32, saturate: bool) -> u8 {
+    pub(crate) fn round_f32(self, a: u32, saturate: bool) -> u8 {
         let magnitude = a & 0x7fff_ffff;
         if magnitude >= 0x7f80_0000 {
             return NAN;
@@ -70,7 +70,7 @@ impl Fp8 {
 
     /// Stochastic rounding: the upper bits of `random` are added below the last kept bit of the mantissa, with the carry
     /// going into the exponent, and what lies below is cut.
-    pub(crate) fn from_f32_stochastic(self, a: u32, random: u32, saturate: bool) -> u8 {
+    pub(crate) fn round_f32_stochastic(self, a: u32, random: u32, saturate: bool) -> u8 {
         let magnitude = a & 0x7fff_ffff;
         if magnitude >= 0x7f80_0000 {
             return NAN;
@@ -152,14 +152,14 @@ mod tests {
                 } else {
                     assert_eq!(f32::from_bits(wide), value(format, bits), "{bits:#x}");
                 }
-                assert_eq!(format.from_f32(wide, false), bits);
+                assert_eq!(format.round_f32(wide, false), bits);
             }
             let max = value(format, 0x7f);
             assert_eq!(max, if format == Fp8::Fp8 { 240.0 } else { 57344.0 });
-            assert_eq!(format.from_f32((max * 2.0).to_bits(), false), 0x80);
-            assert_eq!(format.from_f32((max * 2.0).to_bits(), true), 0x7f);
-            assert_eq!(format.from_f32((-max * 2.0).to_bits(), true), 0xff);
-            assert_eq!(format.from_f32((-0.0f32).to_bits(), false), 0);
+            assert_eq!(format.round_f32((max * 2.0).to_bits(), false), 0x80);
+            assert_eq!(format.round_f32((max * 2.0).to_bits(), true), 0x7f);
+            assert_eq!(format.round_f32((-max * 2.0).to_bits(), true), 0xff);
+            assert_eq!(format.round_f32((-0.0f32).to_bits(), false), 0);
         }
     }
 
@@ -170,9 +170,9 @@ mod tests {
                 let (a, b) = (value(format, low), value(format, low + 1));
                 let middle = (a + b) / 2.0;
                 let tie = if low & 1 == 0 { low } else { low + 1 };
-                assert_eq!(format.from_f32(middle.to_bits(), false), tie);
-                assert_eq!(format.from_f32(middle.next_down().to_bits(), false), low);
-                assert_eq!(format.from_f32(middle.next_up().to_bits(), false), low + 1);
+                assert_eq!(format.round_f32(middle.to_bits(), false), tie);
+                assert_eq!(format.round_f32(middle.next_down().to_bits(), false), low);
+                assert_eq!(format.round_f32(middle.next_up().to_bits(), false), low + 1);
             }
         }
     }
@@ -184,9 +184,9 @@ mod tests {
             (Fp8::Bf8, 1.0 + 0.25 * 0.25),
         ] {
             let bits = f32::to_bits(a);
-            let low = format.from_f32(1f32.to_bits(), false);
+            let low = format.round_f32(1f32.to_bits(), false);
             let ups = (0..1024u32)
-                .filter(|i| format.from_f32_stochastic(bits, i << 22, false) == low + 1)
+                .filter(|i| format.round_f32_stochastic(bits, i << 22, false) == low + 1)
                 .count();
             assert_eq!(ups, 256);
         }
