@@ -185,7 +185,7 @@ impl Float {
     }
 
     /// From an integer.
-    fn from_integer(self, negative: bool, magnitude: u32) -> u32 {
+    fn integer(self, negative: bool, magnitude: u32) -> u32 {
         let number = Number {
             negative,
             mantissa: magnitude.into(),
@@ -286,8 +286,8 @@ sfop1! {
     s_floor_f16 |cx, a| Float::half(cx).integral(a, f64::floor);
     s_trunc_f16 |cx, a| Float::half(cx).integral(a, f64::trunc);
     s_rndne_f16 |cx, a| Float::half(cx).integral(a, f64::round_ties_even);
-    s_cvt_f32_i32 |cx, a| Float::single(cx).from_integer((a as i32) < 0, (a as i32).unsigned_abs());
-    s_cvt_f32_u32 |cx, a| Float::single(cx).from_integer(false, a);
+    s_cvt_f32_i32 |cx, a| Float::single(cx).integer((a as i32) < 0, (a as i32).unsigned_abs());
+    s_cvt_f32_u32 |cx, a| Float::single(cx).integer(false, a);
     /// Toward zero, saturated; NaN gives 0, as for Rust's casts.
     s_cvt_i32_f32 |_cx, a| f32::from_bits(a) as i32 as u32;
     s_cvt_u32_f32 |_cx, a| f32::from_bits(a) as u32;

@@ -702,8 +702,10 @@ impl Vector for Avx2 {
         // a logical shift, then the shifted sign bit is spread upwards
         let sign = self.qshr(self.qsplat(1 << 63), count);
         let r = self.qshr(a, count);
-        let spread = |r, sign| cpu!(_mm256_sub_epi64(_mm256_xor_si256(r, sign), sign));
-        Quad(spread(r.0, sign.0), spread(r.1, sign.1))
+        Quad(
+            cpu!(_mm256_sub_epi64(_mm256_xor_si256(r.0, sign.0), sign.0)),
+            cpu!(_mm256_sub_epi64(_mm256_xor_si256(r.1, sign.1), sign.1)),
+        )
     }
     #[inline(always)]
     fn qeq(self, a: Quad, b: Quad) -> __m256i {

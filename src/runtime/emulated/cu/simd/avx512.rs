@@ -507,7 +507,8 @@ impl Vector for Avx512 {
         let base = cpu!(_mm512_broadcast_i32x4(_mm_setr_epi8(
             0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12
         )));
-        let bit = |n: i8| cpu!(_mm512_test_epi8_mask(select, _mm512_set1_epi8(n)));
+        let bit_1 = cpu!(_mm512_test_epi8_mask(select, _mm512_set1_epi8(2)));
+        let bit_2 = cpu!(_mm512_test_epi8_mask(select, _mm512_set1_epi8(4)));
         // a byte of both sources by the selector's low two bits, then the source by its bit 2
         let index = cpu!(_mm512_or_si512(
             _mm512_and_si512(select, _mm512_set1_epi8(3)),
@@ -515,7 +516,7 @@ impl Vector for Avx512 {
         ));
         let byte = cpu!(_mm512_mask_shuffle_epi8(
             _mm512_shuffle_epi8(low, index),
-            bit(4),
+            bit_2,
             high,
             index
         ));
@@ -533,7 +534,7 @@ impl Vector for Avx512 {
         ));
         let signed = cpu!(_mm512_mask_shuffle_epi8(
             _mm512_shuffle_epi8(low, index),
-            bit(2),
+            bit_1,
             high,
             index
         ));
