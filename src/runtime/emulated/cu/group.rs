@@ -7,7 +7,6 @@
 )]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::launch::Launch;
 use super::program::{Cache, Program};
@@ -17,10 +16,12 @@ use crate::loader::target::FlatScratch;
 use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
 use crate::runtime::instrument::{FaultKind, FaultRecord, WaveSnapshot, WaveState};
 
-/// Instructions between two looks at the clock and at whoever wants the worker.
-const SLICE: i64 = 2048;
-/// The longest turn of a wave.
-pub(super) const QUANTUM: Duration = Duration::from_micros(20);
+/// Instructions between two looks at whoever wants the worker: a few microseconds, 20 with slow memory instructions.
+const SLICE: i64 = 512;
+/// Slices of a wave's turn. Turns are counted in instructions, not in time, so that a schedule can be repeated.
+const SLICES: u32 = 8;
+/// Instructions after which a workgroup's turn ends, when each of its waves has had one.
+pub(super) const TURN: u64 = 16384;
 
 /// A cache line of a wave's or workgroup's memory.
 #[derive(Clone, Copy, Debug)]
@@ -233,14 +234,14 @@ impl Group {
 
     /// Gives the waves turns until they have all ended, a quantum has passed or nobody can go on. Adds to `retired`.
     pub(super) fn turn(&mut self, around: &Surroundings<'_>, retired: &mut u64) -> Turn {
-        let began = Instant::now();
+        let began = *retired;
         // waves in a row that were not able to go on, or gave way by themselves
         let mut idle = 0;
         loop {
             let index = self.cursor;
             let state = self.waves[index].state;
             if matches!(state, WaveState::Running | WaveState::Sleeping) {
-                match self.wave_turn(index, began, around, retired) {
+                match self.wave_turn(index, around, retired) {
                     Ok(true) => {}
                     Ok(false) => return Turn::Preempted,
                     Err(fault) => return Turn::Fault(fault),
@@ -256,7 +257,7 @@ impl Group {
                 Some(_) => idle = 0,
                 None => {}
             }
-            if idle > self.used || self.cursor == 0 && began.elapsed() >= QUANTUM {
+            if idle > self.used || self.cursor == 0 && *retired - began >= TURN {
                 return Turn::Preempted;
             }
         }
@@ -283,13 +284,13 @@ impl Group {
     fn wave_turn(
         &mut self,
         index: usize,
-        began: Instant,
         around: &Surroundings<'_>,
         retired: &mut u64,
     ) -> Result<bool, Box<FaultRecord>> {
         let launch = around.launch;
         let lanes = launch.shape.lanes;
         let lds = self.lds.as_mut_ptr().cast::<u8>();
+        let mut slices = 0;
         loop {
             let wave = &mut self.waves[index];
             let program = &*wave.program;
@@ -324,7 +325,8 @@ impl Group {
                     if (around.stop)() {
                         return Ok(false);
                     }
-                    if began.elapsed() >= QUANTUM {
+                    slices += 1;
+                    if slices == SLICES {
                         return Ok(true);
                     }
                 }

@@ -9,10 +9,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use super::api::{Outcome, Snapshot, Step};
-use super::group::{Group, QUANTUM, Surroundings, Turn};
+use super::group::{Group, Surroundings, TURN, Turn};
 use super::launch::Launch;
 use super::program::{Cache, Program};
 use super::simd::float_state::FloatState;
@@ -22,10 +21,11 @@ use crate::runtime::instrument::{ExecutionCounters, FaultRecord};
 
 /// Workgroups' memory that a worker keeps for the next ones.
 const POOLED_GROUPS: usize = 4;
-/// How long no workgroup may end before more than the resident ones start; four times as long at each repetition.
-const PATIENCE: Duration = Duration::from_millis(2);
-/// Workgroups executed between two looks at the clock.
-const GROUPS_PER_LOOK: u32 = 8;
+/// Rounds of turns in which no workgroup ends before more than the resident ones start; four times as many at each
+/// repetition.
+const PATIENCE: u64 = 32;
+/// Turns of workgroups in one step, at most.
+const TURNS_PER_STEP: u32 = 64;
 
 /// What a thread needs to execute workgroups of one agent.
 #[derive(Debug)]
@@ -67,9 +67,8 @@ struct Ready {
     allowance: u64,
     /// Workgroups that had ended when this was last looked at.
     finished: u64,
-    /// When a workgroup was last seen to have ended, or new ones were allowed.
-    progress: Instant,
-    patience: Duration,
+    /// Rounds of turns to wait.
+    patience: u64,
 }
 
 /// A dispatch that was begun.
@@ -121,7 +120,6 @@ impl Run {
                 preempted: 0,
                 allowance: 0,
                 finished: 0,
-                progress: Instant::now(),
                 patience: PATIENCE,
             }),
             ready_len: AtomicUsize::new(0),
@@ -155,10 +153,9 @@ impl Run {
     }
 
     fn work(&self, worker: &mut Worker, stop: &dyn Fn() -> bool) -> bool {
-        let began = Instant::now();
         let mut worked = false;
         let mut counters = ExecutionCounters::default();
-        let mut looks = 0;
+        let mut turns = 0;
         let wanted = || {
             self.stopped.load(Ordering::Relaxed) || self.paused.load(Ordering::Relaxed) || stop()
         };
@@ -179,15 +176,18 @@ impl Run {
                 Turn::Done => {
                     self.finished.fetch_add(1, Ordering::AcqRel);
                     worker.give_back(group);
-                    looks += 1;
-                    if looks % GROUPS_PER_LOOK == 0 && (began.elapsed() >= QUANTUM || wanted()) {
+                    turns += 1;
+                    let turned = counters.wave_instructions >= TURN;
+                    if turns == TURNS_PER_STEP || turned || wanted() {
                         break;
                     }
                     worker.slot.quiesce();
                 }
                 Turn::Preempted => {
                     self.put_back(group);
-                    if began.elapsed() >= QUANTUM || wanted() {
+                    turns += 1;
+                    let turned = counters.wave_instructions >= TURN;
+                    if turns == TURNS_PER_STEP || turned || wanted() {
                         break;
                     }
                 }
@@ -237,16 +237,14 @@ impl Run {
             ready.finished = finished;
             ready.preempted = 0;
             ready.allowance = 0;
-            ready.progress = Instant::now();
             ready.patience = PATIENCE;
         }
         // those being executed by other workers are resident too
         let resident = (ready.groups.len() + self.active.load(Ordering::Relaxed)) as u64 - 1;
-        if ready.preempted >= resident && ready.progress.elapsed() >= ready.patience {
+        if ready.preempted >= resident.saturating_mul(ready.patience) {
             ready.preempted = 0;
             ready.allowance = resident.min(self.resident_limit.saturating_sub(resident));
-            ready.progress = Instant::now();
-            ready.patience *= 4;
+            ready.patience = ready.patience.saturating_mul(4);
         }
         self.ready_len.store(ready.groups.len(), Ordering::Release);
     }
