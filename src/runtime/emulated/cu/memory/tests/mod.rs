@@ -1,4 +1,6 @@
 //! Every path of loads and stores, on every back end, against memory read and written byte by byte.
+//!
+//! Knows: the access functions and their modes. Must not know: how a path is chosen.
 use super::super::microop::MicroOp;
 use super::super::wave::Cx;
 use super::test_wave::TestWave;

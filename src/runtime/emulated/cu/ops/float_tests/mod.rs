@@ -2,6 +2,7 @@
 //! 128-bit integers, and values printed in AMD's documents or recorded on hardware.
 //!
 //! Every check runs on every back end of the CPU, in wave32 and wave64, under an EXEC with holes.
+//! Knows: what IEEE 754 and AMD's documents say of an operation. Must not know: how it is written.
 use super::op_wave::{Random, TestWave};
 use crate::isa::Sem;
 use crate::runtime::emulated::cu::microop::{Slot, imm_flags};
