@@ -100,10 +100,7 @@ fn main() -> ExitCode {
             if same_bits::applies(&entry) {
                 let name = format!("same_bits_{name}");
                 let bits = Trial::test(name, move || same_bits(entry, build));
-                // Deterministic runs are preempted by the clock, so that the order
-                // of atomics still varies: run these with `--include-ignored`.
-                let varies = entry.name.starts_with("order_");
-                trials.push(bits.with_ignored_flag(varies));
+                trials.push(bits);
             }
         }
     }
