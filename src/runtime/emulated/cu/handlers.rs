@@ -21,10 +21,12 @@ use super::simd::Avx2;
 #[cfg(backend_avx512)]
 use super::simd::Avx512;
 
-macro_rules! handlers {
-    ($list:ident: $($name:ident => $function:ident,)*) => {
-        mod $list {
-            use super::{Cx, Handler, MicroOp, Portable, ops};
+/// Wraps a group of functions. Each group and back end is a module, thus a codegen unit, so that an edit of one function
+/// compiles few others again.
+macro_rules! wrap {
+    ($group:ident: $($name:ident => $function:ident,)*) => {
+        mod $group {
+            use super::{Cx, MicroOp, Portable, ops};
             #[cfg(backend_avx2)]
             use super::Avx2;
             #[cfg(backend_avx512)]
@@ -32,7 +34,7 @@ macro_rules! handlers {
 
             pub(super) mod portable {
                 use super::{Cx, MicroOp, Portable, ops};
-                $(pub(super) fn $name(cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+                $(pub(in crate::runtime::emulated::cu::handlers) fn $name(cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
                     ops::$function(Portable, cx, op, pc)
                 })*
             }
@@ -40,7 +42,7 @@ macro_rules! handlers {
             pub(super) mod avx2 {
                 use super::{Avx2, Cx, MicroOp, ops};
                 $(#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-                pub(super) fn $name(cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+                pub(in crate::runtime::emulated::cu::handlers) fn $name(cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
                     // SAFETY: the features of this function are those that the token stands for.
                     let token = unsafe { Avx2::assume() };
                     ops::$function(token, cx, op, pc)
@@ -50,17 +52,27 @@ macro_rules! handlers {
             pub(super) mod avx512 {
                 use super::{Avx512, Cx, MicroOp, ops};
                 $(#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-                pub(super) fn $name(cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+                pub(in crate::runtime::emulated::cu::handlers) fn $name(cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
                     // SAFETY: the features of this function are those that the token stands for.
                     let token = unsafe { Avx512::assume() };
                     ops::$function(token, cx, op, pc)
                 })*
             }
-            pub(super) static PORTABLE: &[Handler] = &[$(portable::$name,)*];
+        }
+    };
+}
+
+/// The table of each back end over groups that [`wrap!`] has made, in their order.
+macro_rules! tables {
+    ($list:ident: $($group:ident { $($name:ident,)* })*) => {
+        mod $list {
+            use super::{Handler, $($group,)*};
+
+            pub(super) static PORTABLE: &[Handler] = &[$($($group::portable::$name,)*)*];
             #[cfg(backend_avx2)]
-            pub(super) static AVX2: &[Handler] = &[$(avx2::$name,)*];
+            pub(super) static AVX2: &[Handler] = &[$($($group::avx2::$name,)*)*];
             #[cfg(backend_avx512)]
-            pub(super) static AVX512: &[Handler] = &[$(avx512::$name,)*];
+            pub(super) static AVX512: &[Handler] = &[$($($group::avx512::$name,)*)*];
         }
     };
 }
@@ -76,7 +88,8 @@ macro_rules! internal {
         pub(crate) enum Internal {
             $($name,)*
         }
-        handlers! { internal_ops: $($name => $name,)* }
+        wrap! { internal_group: $($name => $name,)* }
+        tables! { internal_ops: internal_group { $($name,)* } }
     };
 }
 
