@@ -34,8 +34,12 @@ pub(crate) mod layout {
     pub(crate) const DPP_MASK: u32 = 160 * 4;
     /// MODE.
     pub(crate) const MODE: u32 = 162 * 4;
+    /// Scalar operands of the instruction at hand, repeated in every lane of a chunk: 64 bytes each.
+    pub(crate) const REPEATED: u32 = 1024;
+    /// How many of them an instruction may have.
+    pub(crate) const REPEATED_OPERANDS: u32 = 8;
     /// First row.
-    pub(crate) const ROWS: u32 = 1024;
+    pub(crate) const ROWS: u32 = REPEATED + REPEATED_OPERANDS * 64;
     /// Rows for prefix and suffix micro-ops: four sources of up to 4 dwords, a destination of up to 4.
     pub(crate) const TEMP_ROWS: u32 = 20;
 }
@@ -211,20 +215,35 @@ pub(crate) trait CodeMap: std::fmt::Debug {
 
 /// A source operand on the way through its chunks.
 #[derive(Debug)]
-pub(crate) struct Source<V: Vector> {
+pub(crate) struct Source {
     p: *const u32,
     step: usize,
-    select: V::Select,
 }
 
-impl<V: Vector> Source<V> {
+impl Source {
     /// The next chunk: at most as many as the wave has.
     #[inline(always)]
-    pub(crate) fn next(&mut self, v: V) -> V::W {
-        // SAFETY: the translator made the slot; a row has a chunk for every call, a scalar is read again and again.
-        let word = unsafe { v.load_operand(self.p, self.select) };
+    pub(crate) fn next<V: Vector>(&mut self, v: V) -> V::W {
+        // SAFETY: a row has a chunk for every call, a scalar's repetition is read again and again.
+        let word = unsafe { v.load(self.p) };
         self.p = self.p.wrapping_add(self.step);
         word
+    }
+}
+
+/// A 64-bit source operand on the way through its chunks.
+#[derive(Debug)]
+pub(crate) struct Source64 {
+    lo: Source,
+    hi: Source,
+}
+
+impl Source64 {
+    /// The next chunk: at most as many as the wave has.
+    #[inline(always)]
+    pub(crate) fn next<V: Vector>(&mut self, v: V) -> V::Q {
+        let lo = self.lo.next(v);
+        v.join(lo, self.hi.next(v))
     }
 }
 
@@ -350,14 +369,38 @@ impl Cx<'_> {
         // SAFETY: the translator made the slot; a row has `lanes` dwords and the chunk is one of them.
         unsafe { v.load_operand(self.at(slot).cast::<u32>().add(skip), v.selector(vector)) }
     }
-    /// A source operand to be read chunk after chunk.
+    /// A source operand to be read chunk after chunk. `place`, below [`layout::REPEATED_OPERANDS`] and another for every
+    /// operand of an instruction, is where a scalar is repeated, so that scalars and rows are read alike.
     #[inline(always)]
-    pub(crate) fn source<V: Vector>(&self, v: V, slot: Slot) -> Source<V> {
-        let vector = slot.vector_mask();
+    pub(crate) fn source<V: Vector>(&self, v: V, place: u32, slot: Slot) -> Source {
+        debug_assert!(place < layout::REPEATED_OPERANDS);
+        let vector = slot.vector_mask() as usize;
+        let row = self.at(slot).cast::<u32>();
+        let repeated = self
+            .at(Slot::scalar(layout::REPEATED + 64 * place))
+            .cast::<u32>();
+        // SAFETY: the translator made the slot; a place has room for the chunk of every back end.
+        unsafe { v.store(repeated, v.splat(row.read())) };
+        Source {
+            p: if vector == 0 { repeated } else { row },
+            step: V::LANES & vector,
+        }
+    }
+    /// A row to be read chunk after chunk.
+    #[inline(always)]
+    pub(crate) fn row<V: Vector>(&self, _v: V, slot: Slot) -> Source {
+        debug_assert!(slot.is_vector());
         Source {
             p: self.at(slot).cast(),
-            step: V::LANES & vector as usize,
-            select: v.selector(vector),
+            step: V::LANES,
+        }
+    }
+    /// A 64-bit source operand to be read chunk after chunk; takes two places.
+    #[inline(always)]
+    pub(crate) fn source64<V: Vector>(&self, v: V, place: u32, slot: Slot) -> Source64 {
+        Source64 {
+            lo: self.source(v, place, slot),
+            hi: self.source(v, place + 1, self.nth(slot, 1)),
         }
     }
     /// A destination row to be written chunk after chunk.

@@ -47,7 +47,7 @@ macro_rules! fop1 {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            let mut a_source = cx.source($v, op.a);
+            let mut a_source = cx.source($v, 0, op.a);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -73,8 +73,8 @@ macro_rules! fop2 {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            let mut a_source = cx.source($v, op.a);
-            let mut b_source = cx.source($v, op.b);
+            let mut a_source = cx.source($v, 0, op.a);
+            let mut b_source = cx.source($v, 1, op.b);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -102,9 +102,9 @@ macro_rules! fop3 {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            let mut a_source = cx.source($v, op.a);
-            let mut b_source = cx.source($v, op.b);
-            let mut c_source = cx.source($v, op.c);
+            let mut a_source = cx.source($v, 0, op.a);
+            let mut b_source = cx.source($v, 1, op.b);
+            let mut c_source = cx.source($v, 2, op.c);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -134,9 +134,9 @@ macro_rules! fop2_tied {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
             let $m = Modes::of(cx, op.imm);
-            let mut a_source = cx.source($v, op.a);
-            let mut b_source = cx.source($v, op.b);
-            let mut d_source = cx.source($v, op.d);
+            let mut a_source = cx.source($v, 0, op.a);
+            let mut b_source = cx.source($v, 1, op.b);
+            let mut d_source = cx.row($v, op.d);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {

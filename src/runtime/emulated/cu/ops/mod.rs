@@ -21,7 +21,7 @@ macro_rules! vop1 {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
-            let mut a_source = cx.source($v, op.a);
+            let mut a_source = cx.source($v, 0, op.a);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -46,8 +46,8 @@ macro_rules! vop2 {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
-            let mut a_source = cx.source($v, op.a);
-            let mut b_source = cx.source($v, op.b);
+            let mut a_source = cx.source($v, 0, op.a);
+            let mut b_source = cx.source($v, 1, op.b);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -74,9 +74,9 @@ macro_rules! vop3 {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
-            let mut a_source = cx.source($v, op.a);
-            let mut b_source = cx.source($v, op.b);
-            let mut c_source = cx.source($v, op.c);
+            let mut a_source = cx.source($v, 0, op.a);
+            let mut b_source = cx.source($v, 1, op.b);
+            let mut c_source = cx.source($v, 2, op.c);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -105,9 +105,9 @@ macro_rules! vop2_tied {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut exec = cx.exec();
-            let mut a_source = cx.source($v, op.a);
-            let mut b_source = cx.source($v, op.b);
-            let mut d_source = cx.source($v, op.d);
+            let mut a_source = cx.source($v, 0, op.a);
+            let mut b_source = cx.source($v, 1, op.b);
+            let mut d_source = cx.row($v, op.d);
             let mut target = cx.target(op.d);
             if cx.is_full($v, exec) {
                 for _ in 0..cx.chunks($v) {
@@ -137,8 +137,9 @@ macro_rules! vop2_clamp {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let exec = cx.exec();
             let clamp = op.imm & imm_flags::CLAMP != 0;
+            let (mut a, mut b) = (cx.source($v, 0, op.a), cx.source($v, 1, op.b));
             for chunk in 0..cx.chunks($v) {
-                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let ($a, $b) = (a.next($v), b.next($v));
                 let r = if clamp { $clamped } else { $body };
                 cx.put($v, op.d, chunk, exec, r);
             }
@@ -155,8 +156,10 @@ macro_rules! vop3_clamp {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let exec = cx.exec();
             let clamp = op.imm & imm_flags::CLAMP != 0;
+            let (mut a, mut b) = (cx.source($v, 0, op.a), cx.source($v, 1, op.b));
+            let mut c = cx.source($v, 2, op.c);
             for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk), cx.w($v, op.c, chunk));
+                let ($a, $b, $c) = (a.next($v), b.next($v), c.next($v));
                 let r = if clamp { $clamped } else { $body };
                 cx.put($v, op.d, chunk, exec, r);
             }
@@ -172,8 +175,9 @@ macro_rules! qop1 {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let exec = cx.exec();
+            let mut a = cx.source64($v, 0, op.a);
             for chunk in 0..cx.chunks($v) {
-                let $a = cx.q($v, op.a, chunk);
+                let $a = a.next($v);
                 let r = $body;
                 cx.put_q($v, op.d, chunk, exec, r);
             }
@@ -189,8 +193,10 @@ macro_rules! qop3 {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let exec = cx.exec();
+            let (mut a, mut b) = (cx.source64($v, 0, op.a), cx.source64($v, 2, op.b));
+            let mut c = cx.source64($v, 4, op.c);
             for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk), cx.q($v, op.c, chunk));
+                let ($a, $b, $c) = (a.next($v), b.next($v), c.next($v));
                 let r = $body;
                 cx.put_q($v, op.d, chunk, exec, r);
             }
@@ -207,8 +213,9 @@ macro_rules! vcmp {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut mask = 0;
+            let (mut a, mut b) = (cx.source($v, 0, op.a), cx.source($v, 1, op.b));
             for chunk in 0..cx.chunks($v) {
-                let ($a, $b) = (cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let ($a, $b) = (a.next($v), b.next($v));
                 mask |= u64::from($v.bits($body)) << (chunk * V::LANES);
             }
             cx.set_lane_mask(op.d, mask & cx.exec());
@@ -232,8 +239,9 @@ macro_rules! qcmp {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let mut mask = 0;
+            let (mut a, mut b) = (cx.source64($v, 0, op.a), cx.source64($v, 2, op.b));
             for chunk in 0..cx.chunks($v) {
-                let ($a, $b) = (cx.q($v, op.a, chunk), cx.q($v, op.b, chunk));
+                let ($a, $b) = (a.next($v), b.next($v));
                 mask |= u64::from($v.bits($body)) << (chunk * V::LANES);
             }
             cx.set_lane_mask(op.d, mask & cx.exec());

@@ -69,9 +69,9 @@ macro_rules! packed_f32 {
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let $m = Modes::of(cx, op.imm);
             let [exec, all] = [cx.exec(), cx.lane_mask];
-            let (mut a0, mut a1) = (cx.source($v, op.a), cx.source($v, cx.nth(op.a, 1)));
-            let (mut b0, mut b1) = (cx.source($v, op.b), cx.source($v, cx.nth(op.b, 1)));
-            let (mut c0, mut c1) = (cx.source($v, op.c), cx.source($v, cx.nth(op.c, 1)));
+            let (mut a0, mut a1) = (cx.source($v, 0, op.a), cx.source($v, 1, cx.nth(op.a, 1)));
+            let (mut b0, mut b1) = (cx.source($v, 2, op.b), cx.source($v, 3, cx.nth(op.b, 1)));
+            let (mut c0, mut c1) = (cx.source($v, 4, op.c), cx.source($v, 5, cx.nth(op.c, 1)));
             let (mut low_target, mut high_target) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
             let (mut low_exec, mut high_exec) = (exec, exec);
             let full = exec == all;
