@@ -23,7 +23,7 @@ pub(crate) const ENCODINGS: &[(&str, &str, u16)] = &[
     ("global", "Global", 256),
     ("scratch", "Scratch", 256),
     ("mubuf", "Mubuf", 256),
-    ("mtbuf", "Mtbuf", 16),
+    ("mtbuf", "Mtbuf", 256),
     ("mimg", "Mimg", 256),
     ("exp", "Exp", 2),
 ];
@@ -90,6 +90,7 @@ const TYPES: &[(&str, &str, u8)] = &[
     ("pk_f32", "PkF32", 2),
     ("pk_b32", "PkB32", 2),
     ("mix_f16", "MixF16", 1),
+    ("mix_bf16", "MixBf16", 1),
     ("pk4_i8", "Pk4I8", 1),
     ("pk8_i4", "Pk8I4", 1),
     ("mask", "Mask", 0),
@@ -115,6 +116,8 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("opsel", "OP_SEL"),
     ("clamp", "CLAMP"),
     ("mods", "MODS"),
+    ("noclamp", "NO_CLAMP"),
+    ("bitop3", "BITOP3"),
 ];
 
 const TRUSTS: &[(&str, &str)] = &[
@@ -185,6 +188,27 @@ pub(crate) struct Family {
 
 pub(crate) fn encoding(name: &str) -> Option<usize> {
     ENCODINGS.iter().position(|e| e.0 == name)
+}
+
+/// RDNA4's names of formats that differ from older ones in their words only.
+const RDNA4_NAMES: &[(&str, &str)] = &[
+    ("vflat", "flat"),
+    ("vglobal", "global"),
+    ("vscratch", "scratch"),
+    ("vimage", "mimg"),
+    ("vsample", "mimg"),
+    ("vexport", "exp"),
+    ("vdsdir", "ldsdir"),
+];
+
+/// The encoding of a row; VBUFFER's opcodes from 128 on are the typed ones.
+fn row_encoding(name: &str, opcode: u16) -> Option<usize> {
+    let name = match name {
+        "vbuffer" if opcode >= 128 => "mtbuf",
+        "vbuffer" => "mubuf",
+        name => named(RDNA4_NAMES, name).unwrap_or(name),
+    };
+    encoding(name)
 }
 
 fn named<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
@@ -258,19 +282,20 @@ fn removals<'a>(
     list: &mut Vec<Removal>,
 ) -> Result<(), String> {
     let name = words.next().unwrap_or_default();
-    let Some(encoding) = encoding(name) else {
-        return place.fail(format_args!("unknown encoding `{name}`"));
-    };
     for range in words {
         let (first, last) = range.split_once("..").unwrap_or((range, range));
         let number = |text: &str| {
             text.parse()
                 .or_else(|e| place.fail(format_args!("opcode `{text}`: {e}")))
         };
+        let first = number(first)?;
+        let Some(encoding) = row_encoding(name, first) else {
+            return place.fail(format_args!("unknown encoding `{name}`"));
+        };
         list.push(Removal {
             place: place.clone(),
             encoding,
-            first: number(first)?,
+            first,
             last: number(last)?,
         });
     }
@@ -279,9 +304,6 @@ fn removals<'a>(
 
 /// `ENCODING OPCODE MNEMONIC field:type… [flags] SEMANTICS TRUST`, or `-reason` for the last two.
 fn row(place: Place, encoding_name: &str, line: &str) -> Result<Row, String> {
-    let Some(encoding) = encoding(encoding_name) else {
-        return place.fail(format_args!("unknown encoding `{encoding_name}`"));
-    };
     // the reason is free text, so it is cut off first
     let (line, reason) = match line.find(" -") {
         Some(at) => (&line[..at], Some(line[at + 2..].trim().to_owned())),
@@ -294,6 +316,9 @@ fn row(place: Place, encoding_name: &str, line: &str) -> Result<Row, String> {
     let opcode: u16 = opcode
         .parse()
         .or_else(|e| place.fail(format_args!("opcode `{opcode}`: {e}")))?;
+    let Some(encoding) = row_encoding(encoding_name, opcode) else {
+        return place.fail(format_args!("unknown encoding `{encoding_name}`"));
+    };
     if opcode >= ENCODINGS[encoding].2 {
         return place.fail(format_args!("{encoding_name} has no opcode {opcode}"));
     }

@@ -35,7 +35,8 @@ impl<'a> Code<'a> {
 
     /// The family that the object's instructions are decoded by; `None` where there is no decoder.
     pub(super) fn family(self) -> Option<IsaFamily> {
-        IsaFamily::from_name(self.object.target_id.target.family.name())
+        let target = self.object.target_id.target;
+        IsaFamily::of_target(target.name, target.family.name())
     }
 
     /// Whether code at an address of the object is for 64 lanes. Functions have the wave size of their callers; an

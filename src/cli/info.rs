@@ -198,7 +198,7 @@ impl Instructions {
             IsaFamily::ALL.to_vec()
         } else {
             let id = target::parse(name)?;
-            let family = IsaFamily::from_name(id.target.family.name());
+            let family = IsaFamily::of_target(id.target.name, id.target.family.name());
             vec![family.ok_or_else(|| {
                 super::failure::Failure::new(
                     Exit::Usage,
@@ -217,8 +217,9 @@ impl Instructions {
                     .push(row);
             }
             views.extend(encodings.into_iter().map(|(encoding, rows)| {
+                let executes = |row: &&&Row| family.is_executed() && row.sem.is_ok();
                 let mut trust = BTreeMap::new();
-                for row in rows.iter().filter(|row| row.sem.is_ok()) {
+                for row in rows.iter().filter(executes) {
                     *trust.entry(trust_name(row.trust)).or_default() += 1;
                 }
                 EncodingView {
@@ -226,7 +227,7 @@ impl Instructions {
                     encoding,
                     slots: rows.len(),
                     decoded: rows.len(),
-                    executed: rows.iter().filter(|row| row.sem.is_ok()).count(),
+                    executed: rows.iter().filter(executes).count(),
                     trust,
                     missing: rows
                         .iter()

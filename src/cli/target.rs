@@ -133,9 +133,9 @@ pub(super) fn open_for(
     })
 }
 
-/// Whether the embedded GPU has tables for a target's instructions.
+/// Whether the embedded GPU executes a target's instructions.
 pub(super) fn has_tables(target: &TargetId) -> bool {
-    IsaFamily::from_name(target.target.family.name()).is_some()
+    IsaFamily::from_name(target.target.family.name()).is_some_and(IsaFamily::is_executed)
 }
 
 /// Refuses a device that loads code and cannot execute it.

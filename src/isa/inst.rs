@@ -60,6 +60,8 @@ pub enum Operand {
     Inline(u8),
     /// A 32-bit literal that follows the instruction, as stored.
     Literal(u32),
+    /// A 64-bit literal (gfx1250), whose low half is the word of that number in [`Inst::words`].
+    WideLiteral(u8),
     /// A field of the instruction itself: simm16, branch displacement, hwreg, message, wait count.
     Imm(i32),
 }
@@ -158,6 +160,8 @@ pub struct Mods {
     /// `offset1` of two-address DS forms.
     pub offset1: u8,
     /// Cache policy bits as encoded: bit 0 GLC/SC0, bit 1 SLC/NT, bit 2 DLC, bit 4 SCC/SC1 (LLVM's CPol numbering).
+    /// RDNA4: bits 2:0 the temporal hint (bit 0 returns an atomic's old value), bits 4:3 the scope, bit 5 NV,
+    /// bit 6 the scaled offset.
     pub cpol: u8,
     /// DS: the global data share.
     pub gds: bool,
@@ -171,6 +175,8 @@ pub struct Mods {
     pub tfe: bool,
     /// Typed buffer format (dfmt | nfmt << 4 before GFX10, unified format after).
     pub format: u8,
+    /// Truth table of `v_bitop3`: bit `4a + 2b + c` is the result for those source bits.
+    pub bitop3: u8,
     /// MFMA `cbsz`.
     pub cbsz: u8,
     /// MFMA `abid`.
@@ -197,6 +203,13 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// The value of a [`Operand::WideLiteral`].
+    #[must_use]
+    pub fn wide_literal(&self, word: u8) -> u64 {
+        let at = |word: usize| u64::from(self.words.get(word).copied().unwrap_or_default());
+        at(usize::from(word)) | at(usize::from(word) + 1) << 32
+    }
+
     /// The operands that the row has.
     #[must_use]
     pub fn operands(&self) -> &[Operand] {

@@ -74,6 +74,8 @@ pub enum Ty {
     PkB32,
     /// Source that `v_fma_mix` reads as f32 or as one f16 half.
     MixF16,
+    /// Source that `v_fma_mix_f32_bf16` reads as f32 or as one bf16 half.
+    MixBf16,
     /// Four bytes or eight nibbles for the dot products.
     Pk4I8,
     Pk8I4,
@@ -230,6 +232,10 @@ bitflags::bitflags! {
         const CLAMP = 1 << 8;
         /// VOP3: sources take abs and neg though they are no floats.
         const MODS = 1 << 9;
+        /// VOP3: neither clamp nor output modifiers, though there are floats.
+        const NO_CLAMP = 1 << 10;
+        /// VOP3: `omod`, abs and neg hold a truth table.
+        const BITOP3 = 1 << 11;
     }
 }
 

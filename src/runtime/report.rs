@@ -377,7 +377,7 @@ impl<'a> Code<'a> {
         let target = symbol.code_object().target_id.target;
         Self {
             executable: kernel.executable(),
-            family: IsaFamily::from_name(target.family.name()),
+            family: IsaFamily::of_target(target.name, target.family.name()),
             wave64: symbol.kernel().wave_size == WaveSize::Wave64,
         }
     }

@@ -53,6 +53,11 @@ pub(super) const fn sgpr(index: u32, dwords: u8) -> Operand {
     }
 }
 
+/// [`Mods::cpol`](super::super::inst::Mods::cpol) of RDNA4: the access is not volatile.
+pub(super) const NV: u8 = 1 << 5;
+/// [`Mods::cpol`](super::super::inst::Mods::cpol) of RDNA4: the offset register counts elements.
+pub(super) const SCALE_OFFSET: u8 = 1 << 6;
+
 /// VCC as a lane mask.
 pub(super) const VCC: u32 = 106;
 /// EXEC as a lane mask.
@@ -77,6 +82,8 @@ impl Decoder {
         let dwords = spec.registers(self.wave64);
         match code {
             0..=127 => Ok(self.sgpr_tuple(code, dwords)),
+            254 if self.family.has_literal64() => Ok(self.wide_literal()),
+            230 | 231 if self.family.has_flat_scratch_base() => Ok(Operand::Inline(code as u8)),
             128..=208 | 235..=248 | 251..=254 => Ok(Operand::Inline(code as u8)),
             255 => Ok(Operand::Literal(self.literal())),
             256..=511 => Ok(vgpr(code - 256, dwords)),

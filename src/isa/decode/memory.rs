@@ -23,12 +23,14 @@ const NO_SADDR: u32 = 0x7f;
 impl Decoder {
     pub(super) fn ds(&mut self, word: u32) -> Result<Inst, DecodeError> {
         let (opcode, gds, agpr) = match self.family.generation() {
-            Generation::Gfx9 => (
+            Generation::Gfx8 | Generation::Gfx9 => (
                 bits(word, 17, 8),
                 bit(word, 16),
                 self.family.has_memory_agprs() && bit(word, 25),
             ),
-            Generation::Gfx11 => (bits(word, 18, 8), bit(word, 17), false),
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => {
+                (bits(word, 18, 8), bit(word, 17), false)
+            }
         };
         let row = self.row(Encoding::Ds, opcode, 2)?;
         let high = self.words[1];
@@ -61,8 +63,10 @@ impl Decoder {
     pub(super) fn flat(&mut self, word: u32) -> Result<Inst, DecodeError> {
         let generation = self.family.generation();
         let segment = match generation {
-            Generation::Gfx9 => bits(word, 14, 2),
-            Generation::Gfx11 => bits(word, 16, 2),
+            // GCN3 has only FLAT, without these bits
+            Generation::Gfx8 => 0,
+            Generation::Gfx9 | Generation::Gfx10 => bits(word, 14, 2),
+            Generation::Gfx11 | Generation::Gfx12 => bits(word, 16, 2),
         };
         let encoding = match segment {
             0 => Encoding::Flat,
@@ -76,6 +80,23 @@ impl Decoder {
         let saddr = bits(high, 16, 7);
         let (scalar, lane_offset, agpr);
         match generation {
+            Generation::Gfx8 => {
+                scalar = false;
+                mods.cpol = cpol(bit(word, 16), bit(word, 17), false, false);
+                mods.tfe = bit(high, 23);
+                lane_offset = true;
+                agpr = false;
+            }
+            Generation::Gfx10 => {
+                scalar = encoding != Encoding::Flat
+                    && saddr != NO_SADDR
+                    && Some(saddr as u8) != self.family.null();
+                mods.cpol = cpol(bit(word, 16), bit(word, 17), bit(word, 12), false);
+                // RDNA2 takes neither register where the address is NO_SADDR
+                lane_offset = !scalar && saddr != NO_SADDR;
+                mods.lds = bit(word, 13);
+                agpr = false;
+            }
             Generation::Gfx9 => {
                 scalar = encoding != Encoding::Flat && saddr != NO_SADDR;
                 mods.cpol = cpol(
@@ -95,7 +116,7 @@ impl Decoder {
                 }
                 agpr = self.family.has_memory_agprs() && bit(high, 23);
             }
-            Generation::Gfx11 => {
+            Generation::Gfx11 | Generation::Gfx12 => {
                 scalar = encoding != Encoding::Flat && Some(saddr as u8) != self.family.null();
                 mods.cpol = cpol(bit(word, 14), bit(word, 15), bit(word, 13), false);
                 lane_offset = bit(high, 23);
@@ -104,6 +125,7 @@ impl Decoder {
         }
         // FLAT ignores the sign bit (GFX9, RDNA3 ISA documents, "FLAT: must be positive")
         mods.offset = match encoding {
+            _ if generation == Generation::Gfx8 => 0,
             Encoding::Flat => bits(word, 0, self.family.global_offset_bits() - 1) as i32,
             _ => signed(word, self.family.global_offset_bits()),
         };
@@ -132,8 +154,8 @@ impl Decoder {
     pub(super) fn mubuf(&mut self, word: u32) -> Result<Inst, DecodeError> {
         let generation = self.family.generation();
         let opcode = match generation {
-            Generation::Gfx9 => bits(word, 18, 7),
-            Generation::Gfx11 => bits(word, 18, 8),
+            Generation::Gfx8 | Generation::Gfx9 => bits(word, 18, 7),
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => bits(word, 18, 8),
         };
         let row = self.row(Encoding::Mubuf, opcode, 2)?;
         let high = self.words[1];
@@ -143,7 +165,14 @@ impl Decoder {
         };
         let mut agpr = false;
         match generation {
-            Generation::Gfx9 => {
+            Generation::Gfx10 => {
+                mods.offen = bit(word, 12);
+                mods.idxen = bit(word, 13);
+                mods.cpol = cpol(bit(word, 14), bit(high, 22), bit(word, 15), false);
+                mods.lds = bit(word, 16);
+                mods.tfe = bit(high, 23);
+            }
+            Generation::Gfx8 | Generation::Gfx9 => {
                 mods.offen = bit(word, 12);
                 mods.idxen = bit(word, 13);
                 mods.cpol = cpol(
@@ -155,7 +184,7 @@ impl Decoder {
                 mods.lds = bit(word, 16);
                 self.tfe_or_agpr(high, &mut mods, &mut agpr);
             }
-            Generation::Gfx11 => {
+            Generation::Gfx11 | Generation::Gfx12 => {
                 mods.offen = bit(high, 22);
                 mods.idxen = bit(high, 23);
                 mods.cpol = cpol(bit(word, 14), bit(word, 12), bit(word, 13), false);
@@ -167,16 +196,27 @@ impl Decoder {
     }
 
     pub(super) fn mtbuf(&mut self, word: u32) -> Result<Inst, DecodeError> {
-        let row = self.row(Encoding::Mtbuf, bits(word, 15, 4), 2)?;
         let high = self.words[1];
+        let generation = self.family.generation();
+        let opcode = match generation {
+            Generation::Gfx10 => bits(word, 16, 3) | bits(high, 21, 1) << 3,
+            _ => bits(word, 15, 4),
+        };
+        let row = self.row(Encoding::Mtbuf, opcode, 2)?;
         let mut mods = Mods {
             offset: bits(word, 0, 12) as i32,
             format: bits(word, 19, 7) as u8,
             ..Mods::default()
         };
         let mut agpr = false;
-        match self.family.generation() {
-            Generation::Gfx9 => {
+        match generation {
+            Generation::Gfx10 => {
+                mods.offen = bit(word, 12);
+                mods.idxen = bit(word, 13);
+                mods.cpol = cpol(bit(word, 14), bit(high, 22), bit(word, 15), false);
+                mods.tfe = bit(high, 23);
+            }
+            Generation::Gfx8 | Generation::Gfx9 => {
                 mods.offen = bit(word, 12);
                 mods.idxen = bit(word, 13);
                 mods.cpol = cpol(
@@ -187,7 +227,7 @@ impl Decoder {
                 );
                 self.tfe_or_agpr(high, &mut mods, &mut agpr);
             }
-            Generation::Gfx11 => {
+            Generation::Gfx11 | Generation::Gfx12 => {
                 mods.offen = bit(high, 22);
                 mods.idxen = bit(high, 23);
                 mods.cpol = cpol(bit(word, 14), bit(word, 12), bit(word, 13), false);
@@ -207,7 +247,7 @@ impl Decoder {
         }
     }
 
-    fn buffer_operands(
+    pub(super) fn buffer_operands(
         &mut self,
         row: &'static Row,
         high: u32,
@@ -244,8 +284,14 @@ impl Decoder {
     /// Image instructions are named and measured only: the embedded GPU has no texture units.
     pub(super) fn mimg(&mut self, word: u32) -> Result<Inst, DecodeError> {
         let (opcode, words) = match self.family.generation() {
-            Generation::Gfx9 => (bits(word, 18, 7), 2),
-            Generation::Gfx11 => (bits(word, 18, 8), 2 + usize::from(bit(word, 0))),
+            Generation::Gfx8 | Generation::Gfx9 => (bits(word, 18, 7), 2),
+            Generation::Gfx10 => (
+                bits(word, 18, 7) | bits(word, 0, 1) << 7,
+                2 + bits(word, 1, 2) as usize,
+            ),
+            Generation::Gfx11 | Generation::Gfx12 => {
+                (bits(word, 18, 8), 2 + usize::from(bit(word, 0)))
+            }
         };
         let row = self.row(Encoding::Mimg, opcode, words)?;
         let high = self.words[1];
@@ -257,8 +303,8 @@ impl Decoder {
                 Field::Srsrc => sgpr(bits(high, 16, 5) << 2, spec.dwords),
                 Field::Ssamp => {
                     let low = match self.family.generation() {
-                        Generation::Gfx9 => 21,
-                        Generation::Gfx11 => 26,
+                        Generation::Gfx8 | Generation::Gfx9 | Generation::Gfx10 => 21,
+                        Generation::Gfx11 | Generation::Gfx12 => 26,
                     };
                     sgpr(bits(high, low, 5) << 2, spec.dwords)
                 }

@@ -4,6 +4,7 @@
 //! formats. Must not know: what an instruction does.
 mod fields;
 mod memory;
+mod memory12;
 mod scalar;
 mod vector;
 
@@ -87,6 +88,7 @@ pub fn decode(family: IsaFamily, wave64: bool, code: &[u8]) -> Result<Inst, Deco
         words,
         used: 1,
         literal: None,
+        wide_literal: None,
     };
     if code.len() < 4 {
         return Err(DecodeError::Truncated {
@@ -112,6 +114,8 @@ struct Decoder {
     words: [u32; MAX_BYTES / 4],
     used: usize,
     literal: Option<u32>,
+    /// The word that a 64-bit literal begins at.
+    wide_literal: Option<u8>,
 }
 
 /// Operands of one row.
@@ -127,10 +131,15 @@ impl Decoder {
             return self.scalar(word);
         }
         match self.family.generation() {
-            Generation::Gfx9 => match word >> 26 {
+            Generation::Gfx8 | Generation::Gfx9 => match word >> 26 {
                 0b11_0000 => self.smem(word),
                 0b11_0001 => self.bare(Encoding::Exp, 0, 2),
-                0b11_0100 if bits(word, 23, 3) == 0b111 => self.vop3p(word),
+                0b11_0100
+                    if bits(word, 23, 3) == 0b111
+                        && self.family.generation() != Generation::Gfx8 =>
+                {
+                    self.vop3p(word)
+                }
                 0b11_0100 => self.vop3(word),
                 0b11_0101 => self.bare(Encoding::Vintrp, bits(word, 16, 2), 1),
                 0b11_0110 => self.ds(word),
@@ -138,6 +147,36 @@ impl Decoder {
                 0b11_1000 => self.mubuf(word),
                 0b11_1010 => self.mtbuf(word),
                 0b11_1100 => self.mimg(word),
+                _ => Err(self.no_encoding(1)),
+            },
+            Generation::Gfx10 => match word >> 26 {
+                0b11_0010 => self.bare(Encoding::Vintrp, bits(word, 16, 2), 1),
+                0b11_0011 if bits(word, 23, 3) == 0 => self.vop3p(word),
+                0b11_0101 => self.vop3(word),
+                0b11_0110 => self.ds(word),
+                0b11_0111 => self.flat(word),
+                0b11_1000 => self.mubuf(word),
+                0b11_1010 => self.mtbuf(word),
+                0b11_1100 => self.mimg(word),
+                0b11_1101 => self.smem(word),
+                0b11_1110 => self.bare(Encoding::Exp, 0, 2),
+                _ => Err(self.no_encoding(1)),
+            },
+            Generation::Gfx12 => match word >> 26 {
+                0b11_0001 => self.vbuffer(word),
+                0b11_0010 => self.vopd(word),
+                0b11_0011 => match bits(word, 24, 2) {
+                    0 => self.vop3p(word),
+                    1 => self.vinterp(word),
+                    2 => self.bare(Encoding::Ldsdir, bits(word, 20, 2), 1),
+                    _ => Err(self.no_encoding(1)),
+                },
+                0b11_0100 | 0b11_1001 => self.vimage(word),
+                0b11_0101 => self.vop3(word),
+                0b11_0110 => self.ds(word),
+                0b11_1011 => self.vflat(word),
+                0b11_1101 => self.smem(word),
+                0b11_1110 => self.bare(Encoding::Exp, 0, 2),
                 _ => Err(self.no_encoding(1)),
             },
             Generation::Gfx11 => match word >> 26 {
@@ -208,6 +247,16 @@ impl Decoder {
             self.used += 1;
             word
         })
+    }
+
+    /// The 64-bit literal; both uses of one instruction share it.
+    fn wide_literal(&mut self) -> Operand {
+        let first = *self.wide_literal.get_or_insert_with(|| {
+            let first = self.used as u8;
+            self.used += 2;
+            first
+        });
+        Operand::WideLiteral(first)
     }
 
     #[cold]

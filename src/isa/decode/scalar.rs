@@ -2,7 +2,7 @@
 use super::super::family::Generation;
 use super::super::inst::{Inst, Mods, Operand};
 use super::super::row::{Encoding, Field, Ty};
-use super::fields::{bit, bits, sgpr, signed};
+use super::fields::{NV, SCALE_OFFSET, bit, bits, sgpr, signed};
 use super::{DecodeError, Decoder, Operands};
 
 impl Decoder {
@@ -50,11 +50,24 @@ impl Decoder {
     }
 
     pub(super) fn smem(&mut self, word: u32) -> Result<Inst, DecodeError> {
-        let row = self.row(Encoding::Smem, bits(word, 18, 8), 2)?;
+        let opcode = match self.family.generation() {
+            Generation::Gfx12 => bits(word, 13, 6),
+            _ => bits(word, 18, 8),
+        };
+        let row = self.row(Encoding::Smem, opcode, 2)?;
         let high = self.words[1];
         let mut mods = Mods::default();
         let soffset;
         match self.family.generation() {
+            Generation::Gfx8 => {
+                mods.cpol = u8::from(bit(word, 16));
+                soffset = if bit(word, 17) {
+                    mods.offset = bits(high, 0, 20) as i32;
+                    None
+                } else {
+                    Some(bits(high, 0, 7))
+                };
+            }
             Generation::Gfx9 => {
                 let (soffset_enable, immediate) = (bit(word, 14), bit(word, 17));
                 mods.cpol = u8::from(bit(word, 16));
@@ -66,6 +79,20 @@ impl Decoder {
                     (false, true) => None,
                     (false, false) => Some(bits(high, 0, 7)),
                 };
+            }
+            Generation::Gfx12 => {
+                mods.cpol = (bits(word, 23, 2) | bits(word, 21, 2) << 3) as u8
+                    | if bit(word, 20) { NV } else { 0 }
+                    | if bit(high, 24) { SCALE_OFFSET } else { 0 };
+                mods.offset = signed(high, 24);
+                let code = bits(high, 25, 7);
+                soffset = (Some(code as u8) != self.family.null()).then_some(code);
+            }
+            Generation::Gfx10 => {
+                mods.cpol = u8::from(bit(word, 16)) | u8::from(bit(word, 14)) << 2;
+                mods.offset = signed(high, 21);
+                let code = bits(high, 25, 7);
+                soffset = (Some(code as u8) != self.family.null()).then_some(code);
             }
             Generation::Gfx11 => {
                 mods.cpol = u8::from(bit(word, 14)) | u8::from(bit(word, 13)) << 2;

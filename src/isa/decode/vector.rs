@@ -1,7 +1,7 @@
 //! VOP1, VOP2, VOPC with their DPP and SDWA forms, VOP3, VOP3P, VOPD and VINTERP.
 use super::super::family::Generation;
 use super::super::inst::{Dpp, Half, Inst, Mods, Operand, Sdwa, SdwaSel, SdwaUnused};
-use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags};
+use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags, Ty};
 use super::fields::{EXEC, VCC, bit, bits, is_16_bit, sgpr, vgpr, vgpr_or_agpr};
 use super::{DecodeError, Decoder, Operands};
 
@@ -57,6 +57,7 @@ impl Decoder {
                 Field::Sdst => self.scalar_destination(row, spec, bits(word, 17, 8))?,
                 Field::Src0 => self.half_or_whole(row, spec, src0, true16)?,
                 Field::Src1 => self.half_or_whole(row, spec, src1, true16)?,
+                Field::Simm32 if spec.ty == Ty::F64 => self.wide_literal(),
                 Field::Simm32 => Operand::Literal(self.literal()),
                 Field::VccDst => self.sgpr_tuple(sdst, spec.registers(self.wave64)),
                 Field::VccSrc => sgpr(VCC, spec.registers(self.wave64)),
@@ -218,6 +219,10 @@ impl Decoder {
             mods.abs = bits(word, 8, 3) as u8;
             mods.op_sel = bits(word, 11, 4) as u8;
         }
+        if row.flags.contains(RowFlags::BITOP3) {
+            mods.bitop3 = mods.omod << 6 | mods.abs << 3 | mods.neg;
+            (mods.omod, mods.abs, mods.neg) = (0, 0, 0);
+        }
         let operands = self.vop3_operands(row, word, high, &mut mods)?;
         Ok(self.finish(row, operands, mods))
     }
@@ -254,6 +259,12 @@ impl Decoder {
                 }
                 Field::ExecDst => {
                     *operand = sgpr(EXEC, spec.registers(self.wave64));
+                    continue;
+                }
+                // attribute, channel and parameter of VINTRP's VOP3 forms
+                Field::Src0 | Field::Src1 if spec.ty == Ty::Imm => {
+                    let field = usize::from(spec.field == Field::Src1);
+                    *operand = Operand::Imm(sources[field] as i32);
                     continue;
                 }
                 Field::Src0 => (sources[0], 0),
@@ -381,7 +392,11 @@ impl Decoder {
     }
 
     pub(super) fn vinterp(&mut self, word: u32) -> Result<Inst, DecodeError> {
-        let row = self.row(Encoding::Vinterp, bits(word, 16, 7), 2)?;
+        let opcode = match self.family.generation() {
+            Generation::Gfx12 => bits(word, 16, 5),
+            _ => bits(word, 16, 7),
+        };
+        let row = self.row(Encoding::Vinterp, opcode, 2)?;
         let high = self.words[1];
         let mut mods = Mods {
             op_sel: bits(word, 11, 4) as u8,

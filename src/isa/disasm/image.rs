@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::family::Generation;
+use super::super::row::Field;
 use super::operands::Printer;
 
 /// Address components of RDNA's image dimensions: name, coordinates, gradients.
@@ -52,12 +53,101 @@ fn address_parts(mnemonic: &str) -> AddressParts {
     parts
 }
 
+/// What an RDNA image instruction's words say, but for the address.
+struct Fields {
+    vdata: u16,
+    dmask: u32,
+    dimension: usize,
+    unorm: bool,
+    r128: bool,
+    a16: bool,
+    tfe: bool,
+    lwe: bool,
+    d16: bool,
+    /// Address registers in the order of the fields; the last one may begin a tuple.
+    addresses: Addresses,
+}
+
+/// Where the address is.
+enum Addresses {
+    /// Consecutive registers from here.
+    Packed(u16),
+    /// As many registers as there are fields, one each.
+    Separate(Vec<u16>),
+}
+
 impl Printer<'_> {
     pub(super) fn image(&mut self) {
         match self.family.generation() {
-            Generation::Gfx9 => self.image_gfx9(),
-            Generation::Gfx11 => self.image_gfx11(),
+            Generation::Gfx8 | Generation::Gfx9 => self.image_gcn(),
+            _ if self.inst.row.mnemonic.starts_with("tensor_") => {
+                self.text.push_str(self.inst.row.mnemonic);
+            }
+            _ => self.image_rdna(&self.fields()),
         }
+    }
+
+    fn fields(&self) -> Fields {
+        let [low, high, third, ..] = self.inst.words;
+        let bit = |word: u32, at: u32| word >> at & 1 != 0;
+        let byte = |word: u32, at: u32| (word >> (8 * at) & 0xff) as u16;
+        match self.family.generation() {
+            Generation::Gfx12 => {
+                let sample = low >> 26 == 0b11_1001;
+                let mut addresses: Vec<u16> = (0..4).map(|at| byte(third, at)).collect();
+                if !sample {
+                    addresses.push(byte(high, 3));
+                }
+                Fields {
+                    vdata: byte(high, 0),
+                    dmask: low >> 22 & 0xf,
+                    dimension: (low & 7) as usize,
+                    unorm: sample && bit(low, 13),
+                    r128: bit(low, 4),
+                    a16: bit(low, 6),
+                    tfe: if sample { bit(low, 3) } else { bit(high, 23) },
+                    lwe: sample && bit(high, 8),
+                    d16: bit(low, 5),
+                    addresses: Addresses::Separate(addresses),
+                }
+            }
+            Generation::Gfx11 => Fields {
+                vdata: byte(high, 1),
+                dmask: low >> 8 & 0xf,
+                dimension: (low >> 2 & 7) as usize,
+                unorm: bit(low, 7),
+                r128: bit(low, 15),
+                a16: bit(low, 16),
+                tfe: bit(high, 21),
+                lwe: bit(high, 22),
+                d16: bit(low, 17),
+                addresses: self.addresses(bit(low, 0).into()),
+            },
+            _ => Fields {
+                vdata: byte(high, 1),
+                dmask: low >> 8 & 0xf,
+                dimension: (low >> 3 & 7) as usize,
+                unorm: bit(low, 12),
+                r128: bit(low, 15),
+                a16: bit(high, 30),
+                tfe: bit(low, 16),
+                lwe: bit(low, 17),
+                d16: bit(high, 31),
+                addresses: self.addresses(low >> 1 & 3),
+            },
+        }
+    }
+
+    /// The address of RDNA1 to RDNA3, in the second word and `extra` more.
+    fn addresses(&self, extra: u32) -> Addresses {
+        let words = &self.inst.words;
+        let first = (words[1] & 0xff) as u16;
+        if extra == 0 {
+            return Addresses::Packed(first);
+        }
+        let rest =
+            (0..4 * extra as usize).map(|at| (words[2 + at / 4] >> (8 * (at % 4)) & 0xff) as u16);
+        Addresses::Separate(std::iter::once(first).chain(rest).collect())
     }
 
     /// Registers of the data operand.
@@ -82,7 +172,7 @@ impl Printer<'_> {
         }
     }
 
-    fn image_gfx9(&mut self) {
+    fn image_gcn(&mut self) {
         let [low, high, ..] = self.inst.words;
         let bit = |at: u32| low >> at & 1 != 0;
         let dmask = low >> 8 & 0xf;
@@ -101,12 +191,14 @@ impl Printer<'_> {
         if dmask != 0 {
             write!(self.text, " dmask:{dmask:#x}").ok();
         }
+        let gfx8 = self.family.generation() == Generation::Gfx8;
         for (set, name) in [
             (bit(12), " unorm"),
             (bit(13), " glc"),
             (bit(25), " slc"),
             (acc && bit(7), " scc"),
-            (bit(15), " a16"),
+            (gfx8 && bit(15), " r128"),
+            (!gfx8 && bit(15), " a16"),
             (tfe, " tfe"),
             (bit(17), " lwe"),
             (bit(14), " da"),
@@ -118,68 +210,81 @@ impl Printer<'_> {
         }
     }
 
-    fn image_gfx11(&mut self) {
-        let [low, high, addresses, ..] = self.inst.words;
-        let bit = |at: u32| low >> at & 1 != 0;
-        let dmask = low >> 8 & 0xf;
-        let (a16, d16) = (bit(16), bit(17));
-        let (tfe, lwe) = (high >> 21 & 1 != 0, high >> 22 & 1 != 0);
-        let (dimension, coordinates, gradients) = DIMENSIONS[(low >> 2 & 7) as usize];
+    /// Words that the address takes.
+    fn address_words(&self, fields: &Fields) -> u32 {
+        let (_, coordinates, gradients) = DIMENSIONS[fields.dimension];
         let parts = address_parts(self.inst.row.mnemonic);
         let mut components = u32::from(parts.lod);
         if parts.coordinates {
             components += coordinates;
         }
         let mut words = parts.extra
-            + if a16 {
+            + if fields.a16 {
                 components.div_ceil(2)
             } else {
                 components
             };
         if parts.gradients {
-            words += if parts.g16 {
+            let half = parts.g16
+                || fields.a16
+                    && self.family.generation() == Generation::Gfx10
+                    && self.family != super::super::family::IsaFamily::Gfx1030;
+            words += if half {
                 (gradients / 2).next_multiple_of(2)
             } else {
                 gradients
             };
         }
+        words
+    }
+
+    fn image_rdna(&mut self, fields: &Fields) {
+        let words = self.address_words(fields);
         write!(self.text, "{} ", self.inst.row.mnemonic).ok();
         self.tuple(
             'v',
-            (high >> 8 & 0xff) as u16,
-            self.data_dwords(dmask, d16, tfe),
+            fields.vdata,
+            self.data_dwords(fields.dmask, fields.d16, fields.tfe),
         );
         self.text.push_str(", ");
-        let first = (high & 0xff) as u16;
-        if bit(0) && words > 1 {
-            self.text.push('[');
-            write!(self.text, "v{first}").ok();
-            for at in 1..words.min(5) {
-                let register = (addresses >> (8 * (at - 1)) & 0xff) as u16;
-                self.text.push_str(", ");
-                let rest = if at == 4 { words - 4 } else { 1 };
-                self.tuple('v', register, rest as u8);
+        match &fields.addresses {
+            Addresses::Separate(registers) if words > 1 => {
+                self.text.push('[');
+                // RDNA3 and RDNA4 put what is left into consecutive registers
+                let fields = registers.len() as u32;
+                for (at, register) in (0..words.min(fields)).zip(registers) {
+                    if at > 0 {
+                        self.text.push_str(", ");
+                    }
+                    let rest = if at + 1 == fields { words - at } else { 1 };
+                    self.tuple('v', *register, rest as u8);
+                }
+                self.text.push(']');
             }
-            self.text.push(']');
-        } else {
-            let dwords = if words > 12 { 16 } else { words };
-            self.tuple('v', first, dwords as u8);
+            Addresses::Separate(registers) => {
+                self.tuple('v', registers.first().copied().unwrap_or_default(), 1);
+            }
+            Addresses::Packed(first) => {
+                let dwords = if words > 12 { 16 } else { words };
+                self.tuple('v', *first, dwords as u8);
+            }
         }
         self.resource_and_sampler();
-        if dmask != 0 {
-            write!(self.text, " dmask:{dmask:#x}").ok();
+        if fields.dmask != 0 {
+            write!(self.text, " dmask:{:#x}", fields.dmask).ok();
         }
+        let (dimension, ..) = DIMENSIONS[fields.dimension];
         write!(self.text, " dim:SQ_RSRC_IMG_{dimension}").ok();
+        if fields.unorm {
+            self.text.push_str(" unorm");
+        }
+        self.cache_policy(self.image_policy());
         for (set, name) in [
-            (bit(7), " unorm"),
-            (bit(14), " glc"),
-            (bit(12), " slc"),
-            (bit(13), " dlc"),
-            (bit(15), " r128"),
-            (a16, " a16"),
-            (tfe, " tfe"),
-            (lwe, " lwe"),
-            (d16, " d16"),
+            (fields.r128, " r128"),
+            (fields.a16, " a16"),
+            (fields.tfe, " tfe"),
+            (fields.lwe, " lwe"),
+            (fields.d16, " d16"),
         ] {
             if set {
                 self.text.push_str(name);
@@ -187,32 +292,49 @@ impl Printer<'_> {
         }
     }
 
+    /// The cache policy as [`super::super::inst::Mods::cpol`] has it.
+    fn image_policy(&self) -> u8 {
+        let low = self.inst.words[0];
+        let bit = |at: u32| (low >> at & 1) as u8;
+        match self.family.generation() {
+            Generation::Gfx12 => self.inst.mods.cpol,
+            Generation::Gfx11 => bit(14) | bit(12) << 1 | bit(13) << 2,
+            _ => bit(13) | bit(25) << 1 | bit(7) << 2,
+        }
+    }
+
     pub(super) fn export(&mut self) {
         let [low, high, ..] = self.inst.words;
-        let gfx9 = self.family.generation() == Generation::Gfx9;
+        let generation = self.family.generation();
+        let gfx9 = self.family.is_gcn();
         let target = low >> 4 & 0x3f;
-        self.text.push_str("exp ");
+        write!(self.text, "{} ", self.inst.row.mnemonic).ok();
         match target {
             0..=7 => write!(self.text, "mrt{target}"),
             8 => write!(self.text, "mrtz"),
-            9 if gfx9 => write!(self.text, "null"),
+            9 if generation < Generation::Gfx11 => write!(self.text, "null"),
             12..=15 => write!(self.text, "pos{}", target - 12),
             16 if !gfx9 => write!(self.text, "pos4"),
             20 if !gfx9 => write!(self.text, "prim"),
-            21 | 22 if !gfx9 => write!(self.text, "dual_src_blend{}", target - 21),
-            32..=63 if gfx9 => write!(self.text, "param{}", target - 32),
+            21 | 22 if generation >= Generation::Gfx11 => {
+                write!(self.text, "dual_src_blend{}", target - 21)
+            }
+            32..=63 if generation < Generation::Gfx11 => write!(self.text, "param{}", target - 32),
             _ => write!(self.text, "invalid_target_{target}"),
         }
         .ok();
         for at in 0..4 {
             self.text.push_str(if at == 0 { " " } else { ", " });
+            // a compressed export has two halves in each of two registers
+            let compressed = generation < Generation::Gfx11 && low >> 10 & 1 != 0;
+            let register = if compressed { at / 2 } else { at };
             if low >> at & 1 != 0 {
-                write!(self.text, "v{}", high >> (8 * at) & 0xff).ok();
+                write!(self.text, "v{}", high >> (8 * register) & 0xff).ok();
             } else {
                 self.text.push_str("off");
             }
         }
-        let flags: [(u32, &str); 3] = if gfx9 {
+        let flags: [(u32, &str); 3] = if generation < Generation::Gfx11 {
             [(11, " done"), (10, " compr"), (12, " vm")]
         } else {
             [(11, " done"), (13, " row_en"), (31, "")]
@@ -254,12 +376,67 @@ impl Printer<'_> {
         self.attribute(word);
     }
 
+    /// VOP3 forms of the parameter interpolation (GCN, RDNA1 and RDNA2): attribute, channel and half lie
+    /// in the field of source 0.
+    pub(super) fn interpolation(&mut self) {
+        let row = self.inst.row;
+        let [low, high, ..] = self.inst.words;
+        let suffix = if row.mnemonic.ends_with("_f32") {
+            "_e64"
+        } else {
+            ""
+        };
+        write!(self.text, "{}{suffix} v{}, ", row.mnemonic, low & 0xff).ok();
+        let sources = [(1, high >> 9 & 0x1ff), (2, high >> 18 & 0x1ff)];
+        let third = row.mnemonic.starts_with("v_interp_p1lv")
+            || row.mnemonic.starts_with("v_interp_p2_") && !row.mnemonic.ends_with("_f32");
+        for (at, code) in &sources[..1 + usize::from(third)] {
+            if *at == 2 {
+                self.text.push_str(", ");
+            }
+            if row.mnemonic == "v_interp_mov_f32" {
+                match code {
+                    0 => self.text.push_str("p10"),
+                    1 => self.text.push_str("p20"),
+                    2 => self.text.push_str("p0"),
+                    _ => {
+                        write!(self.text, "invalid_param_{code}").ok();
+                    }
+                }
+            } else if let Some((spec, operand)) =
+                row.operands
+                    .iter()
+                    .zip(&self.inst.operands)
+                    .find(|(spec, _)| match at {
+                        1 => spec.field == Field::Src1,
+                        _ => spec.field == Field::Src2,
+                    })
+            {
+                self.operand(row, spec, *operand);
+            }
+            if *at == 1 {
+                let channel = ["x", "y", "z", "w"][(high >> 6 & 3) as usize];
+                write!(self.text, ", attr{}.{channel}", high & 0x3f).ok();
+            }
+        }
+        if high >> 8 & 1 != 0 && suffix.is_empty() {
+            self.text.push_str(" high");
+        }
+        self.clamp_and_omod();
+    }
+
     pub(super) fn ldsdir(&mut self) {
         let word = self.inst.words[0];
         write!(self.text, "{} v{}", self.inst.row.mnemonic, word & 0xff).ok();
-        if self.inst.row.mnemonic == "lds_param_load" {
+        if self.inst.row.mnemonic.ends_with("_param_load") {
             self.attribute(word);
         }
-        write!(self.text, " wait_vdst:{}", word >> 16 & 0xf).ok();
+        let wait = word >> 16 & 0xf;
+        if self.family.generation() >= Generation::Gfx12 {
+            let sources = word >> 23 & 1;
+            write!(self.text, " wait_va_vdst:{wait} wait_vm_vsrc:{sources}").ok();
+        } else {
+            write!(self.text, " wait_vdst:{wait}").ok();
+        }
     }
 }

@@ -2,14 +2,16 @@
 //! modifier syntax), as `llvm-objdump` prints it.
 //!
 //! Knows: a decoded instruction. Must not know: symbols; the caller gives a branch target's label.
+mod cache;
 mod image;
 mod modifiers;
 mod names;
 mod operands;
+mod wmma;
 
 use std::fmt::Write as _;
 
-use super::family::{Generation, IsaFamily};
+use super::family::IsaFamily;
 use super::inst::{Inst, Operand};
 use super::row::{Encoding, Field, Row, RowFlags, Ty};
 use operands::Printer;
@@ -58,6 +60,7 @@ impl Printer<'_> {
             Encoding::Exp => self.export(),
             Encoding::Vintrp => self.vintrp(),
             Encoding::Ldsdir => self.ldsdir(),
+            Encoding::Vop3 if row.mnemonic.starts_with("v_interp_") => self.interpolation(),
             Encoding::Ds
             | Encoding::Flat
             | Encoding::Global
@@ -83,11 +86,7 @@ impl Printer<'_> {
         let suffix = match row.encoding {
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if mods.sdwa.is_some() => "_sdwa",
             // LLVM leaves the suffix out of RDNA's VOPC
-            Encoding::Vopc
-                if mods.dpp.is_some() && self.family.generation() != Generation::Gfx9 =>
-            {
-                ""
-            }
+            Encoding::Vopc if mods.dpp.is_some() && !self.family.is_gcn() => "",
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if mods.dpp.is_some() => "_dpp",
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc
                 if row.flags.contains(RowFlags::BOTH_FORMS) =>
@@ -99,7 +98,11 @@ impl Printer<'_> {
             Encoding::Vop3 if row.flags.contains(RowFlags::BOTH_FORMS) => "_e64",
             _ => "",
         };
-        self.text.push_str(suffix);
+        // the packed conversions of gfx1250 have two forms and no suffixes in LLVM
+        let plain = matches!(row.mnemonic, "v_cvt_pk_f16_fp8" | "v_cvt_pk_f16_bf8");
+        if !(plain && mods.dpp.is_none()) {
+            self.text.push_str(suffix);
+        }
     }
 
     /// Operands, separated by commas.
@@ -143,10 +146,18 @@ impl Printer<'_> {
     fn memory(&mut self) {
         let row = self.inst.row;
         self.text.push_str(row.mnemonic);
+        if row.encoding == Encoding::Smem && row.mnemonic.contains("_prefetch_") {
+            return self.prefetch();
+        }
         let mut first = true;
         for (spec, operand) in row.operands.iter().zip(&self.inst.operands) {
+            if *operand == Operand::Off && row.mnemonic == "tensor_save" {
+                self.text.push_str(" null");
+                continue;
+            }
             if *operand == Operand::Off {
                 let printed = match spec.field {
+                    Field::Saddr if row.encoding == Encoding::Flat => false,
                     Field::Saddr => row.operands.iter().any(|s| s.field == Field::Vaddr),
                     Field::Vaddr => true,
                     _ => false,
@@ -166,6 +177,25 @@ impl Printer<'_> {
             self.operand(row, spec, *operand);
         }
         self.memory_modifiers();
+    }
+
+    /// RDNA4's scalar prefetches have the offset among the operands.
+    fn prefetch(&mut self) {
+        let row = self.inst.row;
+        let mut separator = " ";
+        for (spec, operand) in row.operands.iter().zip(&self.inst.operands) {
+            self.text.push_str(separator);
+            separator = ", ";
+            if spec.field == Field::Soffset {
+                self.signed_hex(self.inst.mods.offset);
+                self.text.push_str(separator);
+                if *operand == Operand::Off {
+                    self.text.push_str("null");
+                    continue;
+                }
+            }
+            self.operand(row, spec, *operand);
+        }
     }
 
     fn signed_hex(&mut self, value: i32) {

@@ -1,10 +1,10 @@
 //! Modifiers after the operands.
 use std::fmt::Write as _;
 
-use super::super::family::Generation;
+use super::super::family::{Generation, IsaFamily};
 use super::super::inst::{Dpp, Mods, Operand, SdwaSel, SdwaUnused};
-use super::super::row::{Encoding, Field, RowFlags, Ty};
-use super::operands::{Printer, is_float};
+use super::super::row::{Encoding, Field, Row, RowFlags, Ty};
+use super::operands::{Printer, is_float, is_mix};
 
 impl Printer<'_> {
     pub(super) fn vector_modifiers(&mut self) {
@@ -12,10 +12,21 @@ impl Printer<'_> {
         let mods = &self.inst.mods;
         match row.encoding {
             Encoding::Vop3 => {
+                if row.flags.contains(RowFlags::BITOP3) {
+                    self.truth_table();
+                }
                 self.op_sel();
                 self.clamp_and_omod();
+                self.swap_controls();
             }
             Encoding::Vop3p if row.flags.contains(RowFlags::MAI) => self.matrix_modifiers(),
+            Encoding::Vop3p if self.family.generation() == Generation::Gfx12 && is_wmma(row) => {
+                if row.mnemonic.starts_with("v_wmma_ld_scale") {
+                    self.scale_modifiers();
+                } else {
+                    self.wmma_modifiers();
+                }
+            }
             Encoding::Vop3p => self.packed_modifiers(),
             Encoding::Vinterp => {
                 if mods.clamp {
@@ -37,7 +48,7 @@ impl Printer<'_> {
     }
 
     /// ` name:[b0,b1,…]`.
-    fn bits(&mut self, name: &str, value: u8, count: u32) {
+    pub(super) fn bits(&mut self, name: &str, value: u8, count: u32) {
         write!(self.text, " {name}:[").ok();
         for at in 0..count {
             let comma = if at == 0 { "" } else { "," };
@@ -53,10 +64,35 @@ impl Printer<'_> {
         sources.count() as u32
     }
 
+    /// Bound control and fetch-inactive of `v_permlane16_swap_b32` and `v_permlane32_swap_b32`.
+    fn swap_controls(&mut self) {
+        let row = self.inst.row;
+        if row.mnemonic.starts_with("v_permlane") && row.mnemonic.ends_with("_swap_b32") {
+            for (bit, name) in [(2, " bound_ctrl:1"), (1, " fi:1")] {
+                if self.inst.mods.op_sel & bit != 0 {
+                    self.text.push_str(name);
+                }
+            }
+        }
+    }
+
+    /// ` bitop3:…`, in LLVM's hexadecimal, which leaves single digits as they are.
+    fn truth_table(&mut self) {
+        match self.inst.mods.bitop3 {
+            0 => Ok(()),
+            table @ 1..=9 => write!(self.text, " bitop3:{table}"),
+            table => write!(self.text, " bitop3:{table:#x}"),
+        }
+        .ok();
+    }
+
     /// VOP3's `op_sel`: one bit a source, then the destination's.
     fn op_sel(&mut self) {
         let row = self.inst.row;
         let value = self.inst.mods.op_sel;
+        if self.family.generation() == Generation::Gfx12 && self.byte_select(value) {
+            return;
+        }
         // v_cndmask_b16 shows its halves in the operands only
         let select = row
             .operands
@@ -66,6 +102,10 @@ impl Printer<'_> {
             return;
         }
         let mut sources = self.sources();
+        // the swaps of rows have fetch-inactive and bound control there
+        if row.mnemonic.starts_with("v_permlane") && row.mnemonic.ends_with("_swap_b32") {
+            return;
+        }
         // permlane has fetch-inactive and bound control for bits, which only sources have
         if row.mnemonic.starts_with("v_permlane") {
             if value & 3 != 0 {
@@ -77,7 +117,8 @@ impl Printer<'_> {
         let mut bits = value & ((1 << sources) - 1);
         for spec in row.operands {
             // packed sources have both halves read
-            if matches!(spec.ty, Ty::PkF16 | Ty::PkBf16) {
+            let packed = matches!(spec.ty, Ty::PkF16 | Ty::PkBf16);
+            if packed && !row.mnemonic.starts_with("v_cvt_") {
                 bits &= match spec.field {
                     Field::Src0 => !1,
                     Field::Src1 => !2,
@@ -86,9 +127,10 @@ impl Printer<'_> {
             }
         }
         // LLVM counts the tied destination of v_fmac and the unused third source of v_cvt_sr
-        let counted =
-            row.flags.contains(RowFlags::BOTH_FORMS) || row.mnemonic.starts_with("v_cvt_sr");
-        if row.operands[0].field == Field::VdstTied && sources == 2 && counted {
+        let counted = row.flags.contains(RowFlags::BOTH_FORMS)
+            || row.mnemonic.starts_with("v_cvt_sr") && row.mnemonic.contains("8_");
+        let nibbles = row.mnemonic.starts_with("v_cvt_scalef32_pk_fp4_");
+        if sources == 2 && (row.operands[0].field == Field::VdstTied && counted || nibbles) {
             sources = 3;
             bits |= value & 4;
         }
@@ -101,7 +143,33 @@ impl Printer<'_> {
         }
     }
 
-    fn clamp_and_omod(&mut self) {
+    /// RDNA4 calls `op_sel` of 8-bit float conversions `byte_sel`, and of scaled ones `scale_sel`.
+    /// False if there is nothing special.
+    fn byte_select(&mut self, op_sel: u8) -> bool {
+        let mnemonic = self.inst.row.mnemonic;
+        let (name, value) = match mnemonic {
+            "v_cvt_f32_fp8" | "v_cvt_f32_bf8" | "v_cvt_f16_fp8" | "v_cvt_f16_bf8" => {
+                if op_sel & 8 != 0 && mnemonic.starts_with("v_cvt_f16_") {
+                    self.bits("op_sel", 2, 2);
+                }
+                ("byte_sel", (op_sel & 1) << 1 | op_sel >> 1 & 1)
+            }
+            _ if mnemonic.starts_with("v_cvt_sr_fp8_") || mnemonic.starts_with("v_cvt_sr_bf8_") => {
+                if op_sel & 3 != 0 && mnemonic.ends_with("_f16") {
+                    self.bits("op_sel", op_sel & 3, 3);
+                }
+                ("byte_sel", op_sel >> 2)
+            }
+            _ if mnemonic.starts_with("v_cvt_scale_pk") => ("scale_sel", op_sel),
+            _ => return false,
+        };
+        if value != 0 {
+            write!(self.text, " {name}:{value}").ok();
+        }
+        true
+    }
+
+    pub(super) fn clamp_and_omod(&mut self) {
         let row = self.inst.row;
         let float_source = row
             .operands
@@ -110,8 +178,14 @@ impl Printer<'_> {
         let float_result = row.operands.first().is_some_and(|spec| {
             is_float(spec.ty)
                 || matches!(spec.ty, Ty::PkF32)
-                || spec.ty == Ty::PkF16 && row.mnemonic.starts_with("v_cvt_pk")
+                || matches!(spec.ty, Ty::PkF16 | Ty::PkBf16)
+                    && (row.mnemonic.starts_with("v_cvt_pk")
+                        || row.mnemonic.starts_with("v_cvt_sr_pk"))
+                || row.mnemonic == "v_pk_fmac_f16" && self.family == IsaFamily::Gfx950
         });
+        if row.flags.contains(RowFlags::NO_CLAMP) {
+            return;
+        }
         if self.inst.mods.clamp
             && (float_source || float_result || row.flags.contains(RowFlags::CLAMP))
         {
@@ -137,9 +211,9 @@ impl Printer<'_> {
         let row = self.inst.row;
         let sources = self.sources();
         let all = ((1 << sources) - 1) as u8;
-        let mix = row.operands.iter().any(|spec| spec.ty == Ty::MixF16);
+        let mix = row.operands.iter().any(|spec| is_mix(spec.ty));
         // RDNA's byte and nibble dot products have no halves to choose
-        let halves = self.family.generation() == Generation::Gfx9
+        let halves = self.family.is_gcn() && self.family != IsaFamily::Gfx950
             || !row
                 .operands
                 .iter()
@@ -152,7 +226,15 @@ impl Printer<'_> {
         if mods.op_sel_hi & all != default_high && halves {
             self.bits("op_sel_hi", mods.op_sel_hi, sources);
         }
-        if !mix {
+        // the newest integer operations have no negation
+        let no_neg = row.mnemonic.contains("_ld_scale")
+            || sources == 3
+                && row
+                    .operands
+                    .iter()
+                    .all(|spec| matches!(spec.ty, Ty::PkI16 | Ty::PkU16))
+                && !row.mnemonic.starts_with("v_pk_mad_");
+        if !mix && !no_neg {
             if mods.neg & all != 0 {
                 self.bits("neg_lo", mods.neg, sources);
             }
@@ -212,7 +294,7 @@ impl Printer<'_> {
     }
 
     fn dpp(&mut self, dpp: Dpp) {
-        let gfx9 = self.family.generation() == Generation::Gfx9;
+        let gfx9 = self.family.is_gcn();
         if dpp.dpp8 {
             self.text.push_str(" dpp8:[");
             for lane in 0..8 {
@@ -319,12 +401,13 @@ impl Printer<'_> {
             }
             Encoding::Flat | Encoding::Global | Encoding::Scratch => {
                 // the sign bit that FLAT ignores is printed
-                let offset = if row.encoding == Encoding::Flat {
+                let before_rdna4 = self.family.generation() < Generation::Gfx12;
+                let offset = if row.encoding == Encoding::Flat && before_rdna4 {
                     (self.inst.words[0] & ((1 << self.family.global_offset_bits()) - 1)) as i32
                 } else {
                     mods.offset
                 };
-                if offset != 0 {
+                if offset != 0 && !row.operands.is_empty() {
                     write!(self.text, " offset:{offset}").ok();
                 }
                 self.cache_policy(mods.cpol);
@@ -351,8 +434,9 @@ impl Printer<'_> {
     /// GFX9 has the immediate only with its enable bit; later families always do.
     fn prints_smem_offset(&self) -> bool {
         match self.family.generation() {
-            Generation::Gfx9 => self.inst.words[0] >> 17 & 1 != 0,
-            Generation::Gfx11 => self.inst.mods.offset != 0,
+            Generation::Gfx8 | Generation::Gfx9 => self.inst.words[0] >> 17 & 1 != 0,
+            Generation::Gfx10 | Generation::Gfx11 => self.inst.mods.offset != 0,
+            Generation::Gfx12 => true,
         }
     }
 
@@ -376,21 +460,6 @@ impl Printer<'_> {
         }
         if mods.lds && !stores_lds {
             self.text.push_str(" lds");
-        }
-    }
-
-    /// GLC, SLC, DLC, SCC; from gfx940 on SC0, NT, SC1.
-    pub(super) fn cache_policy(&mut self, cpol: u8) {
-        let sc = self.family.has_sc_bits() && self.inst.row.encoding != Encoding::Smem;
-        let names = if sc {
-            [(1, " sc0"), (2, " nt"), (4, ""), (16, " sc1")]
-        } else {
-            [(1, " glc"), (2, " slc"), (4, " dlc"), (16, " scc")]
-        };
-        for (bit, name) in names {
-            if cpol & bit != 0 {
-                self.text.push_str(name);
-            }
         }
     }
 
@@ -443,6 +512,10 @@ impl Printer<'_> {
         }
         .ok();
     }
+}
+
+fn is_wmma(row: &Row) -> bool {
+    row.mnemonic.starts_with("v_wmma_") || row.mnemonic.starts_with("v_swmmac_")
 }
 
 const fn select(select: SdwaSel) -> &'static str {

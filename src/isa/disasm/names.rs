@@ -34,54 +34,97 @@ pub(super) const FLOAT_BITS: [u32; 9] = [
 
 /// Name of a hardware register of `s_getreg` and `s_setreg`, by family.
 fn hardware_register_name(family: IsaFamily, id: u32) -> Option<&'static str> {
-    let gfx9 = family.generation() == Generation::Gfx9;
-    let gfx942 = family == IsaFamily::Gfx942;
+    let generation = family.generation();
+    if generation == Generation::Gfx12 {
+        return rdna4_register_name(family, id);
+    }
+    let gcn = family.is_gcn();
+    let gfx8 = generation == Generation::Gfx8;
+    let sc = family.has_sc_bits();
+    let trap_bases = matches!(generation, Generation::Gfx9 | Generation::Gfx10);
     Some(match id {
         1 => "HW_REG_MODE",
         2 => "HW_REG_STATUS",
         3 => "HW_REG_TRAPSTS",
-        4 if gfx9 => "HW_REG_HW_ID",
+        4 if gcn => "HW_REG_HW_ID",
         5 => "HW_REG_GPR_ALLOC",
         6 => "HW_REG_LDS_ALLOC",
         7 => "HW_REG_IB_STS",
-        15 => "HW_REG_SH_MEM_BASES",
-        16 if gfx9 => "HW_REG_TBA_LO",
-        17 if gfx9 => "HW_REG_TBA_HI",
-        18 if gfx9 => "HW_REG_TMA_LO",
-        19 if gfx9 => "HW_REG_TMA_HI",
-        20 if gfx942 => "HW_REG_XCC_ID",
-        21 if gfx942 => "HW_REG_SQ_PERF_SNAPSHOT_DATA",
-        22 if gfx942 => "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
-        23 if gfx942 => "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
-        24 if gfx942 => "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
-        18 if !gfx9 => "HW_REG_PERF_SNAPSHOT_PC_LO",
-        19 if !gfx9 => "HW_REG_PERF_SNAPSHOT_PC_HI",
-        20 if !gfx9 => "HW_REG_FLAT_SCR_LO",
-        21 if !gfx9 => "HW_REG_FLAT_SCR_HI",
-        23 if !gfx9 => "HW_REG_HW_ID1",
-        24 if !gfx9 => "HW_REG_HW_ID2",
-        27 if !gfx9 => "HW_REG_PERF_SNAPSHOT_DATA",
-        29 if !gfx9 => "HW_REG_SHADER_CYCLES",
+        15 if !gfx8 => "HW_REG_SH_MEM_BASES",
+        16 if trap_bases => "HW_REG_TBA_LO",
+        17 if trap_bases => "HW_REG_TBA_HI",
+        18 if trap_bases => "HW_REG_TMA_LO",
+        19 if trap_bases => "HW_REG_TMA_HI",
+        20 if sc => "HW_REG_XCC_ID",
+        21 if sc => "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+        22 if sc => "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+        23 if sc => "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+        24 if sc => "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
+        _ if gcn => return None,
+        18 => "HW_REG_PERF_SNAPSHOT_PC_LO",
+        19 => "HW_REG_PERF_SNAPSHOT_PC_HI",
+        20 => "HW_REG_FLAT_SCR_LO",
+        21 => "HW_REG_FLAT_SCR_HI",
+        22 if generation == Generation::Gfx10 && family != IsaFamily::Gfx1030 => {
+            "HW_REG_XNACK_MASK"
+        }
+        23 => "HW_REG_HW_ID1",
+        24 => "HW_REG_HW_ID2",
+        25 if generation == Generation::Gfx10 => "HW_REG_POPS_PACKER",
+        27 if generation == Generation::Gfx11 => "HW_REG_PERF_SNAPSHOT_DATA",
+        29 if family >= IsaFamily::Gfx1030 => "HW_REG_SHADER_CYCLES",
+        _ => return None,
+    })
+}
+
+fn rdna4_register_name(family: IsaFamily, id: u32) -> Option<&'static str> {
+    let gfx1250 = family == IsaFamily::Gfx1250;
+    Some(match id {
+        1 => "HW_REG_WAVE_MODE",
+        2 => "HW_REG_WAVE_STATUS",
+        4 => "HW_REG_WAVE_STATE_PRIV",
+        5 => "HW_REG_WAVE_GPR_ALLOC",
+        6 => "HW_REG_WAVE_LDS_ALLOC",
+        7 => "HW_REG_IB_STS",
+        10 => "HW_REG_PERF_SNAPSHOT_DATA",
+        11 => "HW_REG_PERF_SNAPSHOT_PC_LO",
+        12 => "HW_REG_PERF_SNAPSHOT_PC_HI",
+        15 => "HW_REG_PERF_SNAPSHOT_DATA1",
+        16 => "HW_REG_PERF_SNAPSHOT_DATA2",
+        17 => "HW_REG_WAVE_EXCP_FLAG_PRIV",
+        18 => "HW_REG_WAVE_EXCP_FLAG_USER",
+        19 => "HW_REG_WAVE_TRAP_CTRL",
+        20 => "HW_REG_WAVE_SCRATCH_BASE_LO",
+        21 => "HW_REG_WAVE_SCRATCH_BASE_HI",
+        23 => "HW_REG_WAVE_HW_ID1",
+        24 => "HW_REG_WAVE_HW_ID2",
+        26 => "HW_REG_WAVE_SCHED_MODE",
+        28 if gfx1250 => "HW_REG_IB_STS2",
+        29 => "HW_REG_SHADER_CYCLES_LO",
+        30 => "HW_REG_SHADER_CYCLES_HI",
+        31 => "HW_REG_WAVE_DVGPR_ALLOC_LO",
+        32 => "HW_REG_WAVE_DVGPR_ALLOC_HI",
+        33 if gfx1250 => "HW_REG_XNACK_STATE_PRIV",
+        34 if gfx1250 => "HW_REG_XNACK_MASK",
         _ => return None,
     })
 }
 
 fn message_name(family: IsaFamily, id: u32) -> Option<&'static str> {
-    let gfx9 = family.generation() == Generation::Gfx9;
+    let generation = family.generation();
+    if generation < Generation::Gfx11 {
+        return old_message_name(generation, id);
+    }
+    let gfx12 = generation == Generation::Gfx12;
+    let gfx1250 = family == IsaFamily::Gfx1250;
     Some(match id {
         1 => "MSG_INTERRUPT",
-        2 if gfx9 => "MSG_GS",
-        3 if gfx9 => "MSG_GS_DONE",
-        4 if gfx9 => "MSG_SAVEWAVE",
         2 => "MSG_HS_TESSFACTOR",
         3 => "MSG_DEALLOC_VGPRS",
-        5 => "MSG_STALL_WAVE_GEN",
-        6 => "MSG_HALT_WAVES",
-        7 if gfx9 => "MSG_ORDERED_PS_DONE",
-        8 if gfx9 => "MSG_EARLY_PRIM_DEALLOC",
+        5 if !gfx12 => "MSG_STALL_WAVE_GEN",
+        6 if !gfx12 => "MSG_HALT_WAVES",
         9 => "MSG_GS_ALLOC_REQ",
-        10 if gfx9 => "MSG_GET_DOORBELL",
-        15 if gfx9 => "MSG_SYSMSG",
+        10 if gfx1250 => "MSG_SAVEWAVE_HAS_TDM",
         128 => "MSG_RTN_GET_DOORBELL",
         129 => "MSG_RTN_GET_DDID",
         130 => "MSG_RTN_GET_TMA",
@@ -89,6 +132,28 @@ fn message_name(family: IsaFamily, id: u32) -> Option<&'static str> {
         132 => "MSG_RTN_SAVE_WAVE",
         133 => "MSG_RTN_GET_TBA",
         134 => "MSG_RTN_GET_TBA_TO_PC",
+        135 if gfx12 => "MSG_RTN_GET_SE_AID_ID",
+        136 if gfx1250 => "MSG_RTN_GET_CLUSTER_BARRIER_STATE",
+        _ => return None,
+    })
+}
+
+/// Messages up to RDNA2, which have operations and streams.
+fn old_message_name(generation: Generation, id: u32) -> Option<&'static str> {
+    let gfx8 = generation == Generation::Gfx8;
+    Some(match id {
+        1 => "MSG_INTERRUPT",
+        2 => "MSG_GS",
+        3 => "MSG_GS_DONE",
+        4 => "MSG_SAVEWAVE",
+        5 if !gfx8 => "MSG_STALL_WAVE_GEN",
+        6 if !gfx8 => "MSG_HALT_WAVES",
+        7 if !gfx8 => "MSG_ORDERED_PS_DONE",
+        8 if !gfx8 => "MSG_EARLY_PRIM_DEALLOC",
+        9 if !gfx8 => "MSG_GS_ALLOC_REQ",
+        10 if !gfx8 => "MSG_GET_DOORBELL",
+        11 if generation == Generation::Gfx10 => "MSG_GET_DDID",
+        15 => "MSG_SYSMSG",
         _ => return None,
     })
 }
@@ -192,6 +257,39 @@ const UNIFIED_FORMATS: [&str; 64] = [
     "32_32_32_32_FLOAT",
 ];
 
+/// Formats of RDNA1 and RDNA2 by shape, with their number formats: the unified formats in order.
+const OLD_UNIFIED_FORMATS: [(&str, &[&str]); 16] = [
+    ("", &["INVALID"]),
+    ("8_", &SMALL),
+    ("16_", &WITH_FLOAT),
+    ("8_8_", &SMALL),
+    ("32_", &WIDE),
+    ("16_16_", &WITH_FLOAT),
+    ("10_11_11_", &WITH_FLOAT),
+    ("11_11_10_", &WITH_FLOAT),
+    ("10_10_10_2_", &SMALL),
+    ("2_10_10_10_", &SMALL),
+    ("8_8_8_8_", &SMALL),
+    ("32_32_", &WIDE),
+    ("16_16_16_16_", &WITH_FLOAT),
+    ("32_32_32_", &WIDE),
+    ("32_32_32_32_", &WIDE),
+    ("", &[]),
+];
+const SMALL: [&str; 6] = ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT"];
+const WITH_FLOAT: [&str; 7] = [
+    "UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT",
+];
+const WIDE: [&str; 3] = ["UINT", "SINT", "FLOAT"];
+
+/// Shape and number format of RDNA1 and RDNA2.
+fn old_unified_format(format: u8) -> Option<(&'static str, &'static str)> {
+    OLD_UNIFIED_FORMATS
+        .iter()
+        .flat_map(|(shape, numbers)| numbers.iter().map(move |number| (*shape, *number)))
+        .nth(usize::from(format))
+}
+
 /// Fields of `s_waitcnt_depctr` in printing order: name, low bit, width.
 const DEPCTR: [(&str, u32, u32); 7] = [
     ("depctr_hold_cnt", 7, 1),
@@ -225,6 +323,7 @@ impl Printer<'_> {
     /// `s_waitcnt`: counters that wait, or all of them if none does.
     pub(super) fn wait_count(&mut self, field: u32) {
         let (vm, exp, lgkm, vm_max, lgkm_max) = match self.family.generation() {
+            Generation::Gfx8 => (field & 0xf, field >> 4 & 7, field >> 8 & 0xf, 15, 15),
             Generation::Gfx9 => (
                 field & 0xf | field >> 14 << 4,
                 field >> 4 & 7,
@@ -232,7 +331,16 @@ impl Printer<'_> {
                 63,
                 15,
             ),
-            Generation::Gfx11 => (field >> 10 & 0x3f, field & 7, field >> 4 & 0x3f, 63, 63),
+            Generation::Gfx10 => (
+                field & 0xf | field >> 14 << 4,
+                field >> 4 & 7,
+                field >> 8 & 0x3f,
+                63,
+                63,
+            ),
+            Generation::Gfx11 | Generation::Gfx12 => {
+                (field >> 10 & 0x3f, field & 7, field >> 4 & 0x3f, 63, 63)
+            }
         };
         let none = vm == vm_max && exp == 7 && lgkm == lgkm_max;
         let mut separator = "";
@@ -266,7 +374,7 @@ impl Printer<'_> {
     /// Messages: GCN has an operation and a stream beside the number.
     pub(super) fn message(&mut self, field: u32) {
         let name_of = |id| message_name(self.family, id);
-        if self.family.generation() != Generation::Gfx9 {
+        if self.family.generation() >= Generation::Gfx11 {
             let id = field & 0xff;
             match name_of(id) {
                 Some(name) => write!(self.text, "sendmsg({name})"),
@@ -334,7 +442,12 @@ impl Printer<'_> {
     pub(super) fn depctr(&mut self, field: u32) {
         let mut known = 0;
         let mut waits = false;
-        for (_, low, width) in DEPCTR {
+        // hold_cnt came with RDNA2
+        let fields = match self.family {
+            family if family < IsaFamily::Gfx1030 => &DEPCTR[1..],
+            _ => &DEPCTR[..],
+        };
+        for &(_, low, width) in fields {
             let mask = ((1 << width) - 1) << low;
             known |= mask;
             waits |= field & mask != mask;
@@ -344,7 +457,7 @@ impl Printer<'_> {
             return;
         }
         let mut separator = "";
-        for (name, low, width) in DEPCTR {
+        for &(name, low, width) in fields {
             let max = (1 << width) - 1;
             let value = field >> low & max;
             if value != max || !waits {
@@ -394,7 +507,15 @@ impl Printer<'_> {
         if format == 1 {
             return;
         }
-        if self.family.generation() != Generation::Gfx9 {
+        if self.family.generation() == Generation::Gfx10 {
+            match old_unified_format(format) {
+                Some((shape, number)) => write!(self.text, " format:[BUF_FMT_{shape}{number}]"),
+                None => write!(self.text, " format:{format}"),
+            }
+            .ok();
+            return;
+        }
+        if !self.family.is_gcn() {
             match UNIFIED_FORMATS.get(usize::from(format)) {
                 Some(name) => write!(self.text, " format:[BUF_FMT_{name}]"),
                 None => write!(self.text, " format:{format}"),

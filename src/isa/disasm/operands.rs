@@ -1,7 +1,7 @@
 //! One operand: registers, constants, immediates and source modifiers.
 use std::fmt::Write as _;
 
-use super::super::family::{Generation, IsaFamily};
+use super::super::family::IsaFamily;
 use super::super::inst::{Half, Inst, Operand};
 use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags, Ty};
 use super::names;
@@ -19,6 +19,24 @@ pub(super) const fn is_float(ty: Ty) -> bool {
     matches!(ty, Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64)
 }
 
+/// A source of a mixed multiply and add.
+pub(super) const fn is_mix(ty: Ty) -> bool {
+    matches!(ty, Ty::MixF16 | Ty::MixBf16)
+}
+
+/// Which sources of a row with [`RowFlags::MODS`] the flag is for: the packed floats, else all.
+fn has_modifiers(row: &Row, ty: Ty) -> bool {
+    let packed = |ty| matches!(ty, Ty::PkF16 | Ty::PkBf16 | Ty::PkF32);
+    match ty {
+        Ty::Mask => false,
+        ty if packed(ty) => true,
+        _ => !row
+            .operands
+            .iter()
+            .any(|spec| spec.is_src() && packed(spec.ty)),
+    }
+}
+
 impl Printer<'_> {
     pub(super) fn operand(&mut self, row: &Row, spec: &OperandSpec, operand: Operand) {
         let source = match spec.field {
@@ -33,7 +51,7 @@ impl Printer<'_> {
         let mut abs = mods.abs & bit != 0;
         let mut sext = false;
         match row.encoding {
-            Encoding::Vop3p if spec.ty == Ty::MixF16 => abs = mods.neg_hi & bit != 0,
+            Encoding::Vop3p if is_mix(spec.ty) => abs = mods.neg_hi & bit != 0,
             Encoding::Vop3p => {
                 neg = false;
                 abs = false;
@@ -49,13 +67,15 @@ impl Printer<'_> {
             };
         }
         let takes_mods = is_float(spec.ty)
-            || spec.ty == Ty::MixF16
-            || row.flags.contains(RowFlags::MODS) && spec.ty != Ty::Mask;
+            || is_mix(spec.ty)
+            || row.flags.contains(RowFlags::MODS) && has_modifiers(row, spec.ty);
         if !takes_mods && mods.sdwa.is_none() {
             // LLVM reads the bit of an integer source in a float instruction as sext
             sext = neg
                 && !row.flags.contains(RowFlags::OP_SEL)
-                && self.family.generation() == Generation::Gfx9
+                && self.family.is_gcn()
+                // LLVM 22 does not
+                && self.family != IsaFamily::Gfx950
                 && row.operands.iter().any(|s| s.is_src() && is_float(s.ty));
             neg = false;
             abs = false;
@@ -94,6 +114,7 @@ impl Printer<'_> {
             Operand::Sgpr { index, dwords } => self.scalar(index, dwords),
             Operand::Inline(code) => self.inline(row, spec.ty, code),
             Operand::Literal(value) => self.literal(row, spec, value),
+            Operand::WideLiteral(word) => self.wide_literal(row, spec, word),
             Operand::Imm(value) => self.immediate(row, spec.ty, value),
         }
     }
@@ -109,31 +130,21 @@ impl Printer<'_> {
 
     /// A scalar register by its encoding number.
     pub(super) fn scalar(&mut self, index: u8, dwords: u8) {
-        let gfx9 = self.family.generation() == Generation::Gfx9;
+        let gcn = self.family.is_gcn();
+        let null = self.family.null();
         let named = match (index, dwords) {
-            (102, 2) if gfx9 => "flat_scratch",
-            (102, 1) if gfx9 => "flat_scratch_lo",
-            (103, 1) if gfx9 => "flat_scratch_hi",
-            (104, 2) if gfx9 => "xnack_mask",
-            (104, 1) if gfx9 => "xnack_mask_lo",
-            (105, 1) if gfx9 => "xnack_mask_hi",
+            (102, 2) if gcn => "flat_scratch",
+            (102, 1) if gcn => "flat_scratch_lo",
+            (103, 1) if gcn => "flat_scratch_hi",
+            (104, 2) if gcn => "xnack_mask",
+            (104, 1) if gcn => "xnack_mask_lo",
+            (105, 1) if gcn => "xnack_mask_hi",
             (106, 2) => "vcc",
             (106, 1) => "vcc_lo",
             (107, 1) => "vcc_hi",
-            (124, _) => {
-                if gfx9 {
-                    "m0"
-                } else {
-                    "null"
-                }
-            }
-            (125, _) => {
-                if gfx9 {
-                    "null"
-                } else {
-                    "m0"
-                }
-            }
+            (124 | 125, _) if index == self.family.m0() => "m0",
+            (125, _) if gcn || null == Some(index) => "null",
+            (124, _) => "null",
             (126, 2) => "exec",
             (126, 1) => "exec_lo",
             (127, 1) => "exec_hi",
@@ -164,6 +175,8 @@ impl Printer<'_> {
                 return;
             }
             240..=248 => return self.inline_float(row, ty, code),
+            230 => "src_flat_scratch_base_lo",
+            231 => "src_flat_scratch_base_hi",
             235 => "src_shared_base",
             236 => "src_shared_limit",
             237 => "src_private_base",
@@ -228,11 +241,25 @@ impl Printer<'_> {
             Some(at) => self.text.push_str(names::INLINE_FLOATS[at]),
             None => {
                 let value = match spec.ty {
-                    Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16 | Ty::Bf16 | Ty::MixF16 => value & 0xffff,
+                    Ty::I16 | Ty::F16 if row.encoding == Encoding::Sop1 => value,
+                    _ if row.mnemonic == "v_cvt_f32_bf16" => value,
+                    Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16 | Ty::Bf16 | Ty::MixF16 | Ty::MixBf16 => {
+                        value & 0xffff
+                    }
                     _ => value,
                 };
                 write!(self.text, "{value:#x}").ok();
             }
+        }
+    }
+
+    /// A 64-bit literal; an operand of 32 bits takes its low half.
+    fn wide_literal(&mut self, row: &Row, spec: &OperandSpec, word: u8) {
+        let value = self.inst.wide_literal(word);
+        if spec.dwords >= 2 {
+            write!(self.text, "{value:#x}").ok();
+        } else {
+            self.literal(row, spec, value as u32);
         }
     }
 
@@ -270,6 +297,8 @@ impl Printer<'_> {
                     | "s_incperflevel"
                     | "s_decperflevel"
                     | "s_denorm_mode"
+                    | "s_monitor_sleep"
+                    | "s_barrier_wait"
             );
         if row.mnemonic == "s_version" {
             return self.version(value);

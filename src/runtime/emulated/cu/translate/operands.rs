@@ -134,6 +134,7 @@ impl Translator<'_> {
                 Ok(self.constants.pair(value))
             }
             Operand::Imm(value) => Ok(self.constants.pair(i64::from(value) as u64)),
+            Operand::WideLiteral(_) => Err(Refusal::unsupported("a literal of 64 bits")),
         }
     }
 
@@ -194,9 +195,10 @@ impl Translator<'_> {
                 Ok(Slot::scalar(layout::TRASH))
             }
             Operand::Sgpr { index, dwords } => self.sgpr(index, dwords),
-            Operand::Inline(_) | Operand::Literal(_) | Operand::Imm(_) => {
-                Err(Refusal::unsupported("a constant as destination"))
-            }
+            Operand::Inline(_)
+            | Operand::Literal(_)
+            | Operand::WideLiteral(_)
+            | Operand::Imm(_) => Err(Refusal::unsupported("a constant as destination")),
         }
     }
 
