@@ -24,6 +24,11 @@ trap 'rm -rf "$scratch" ${own_bitcode:+"$own_bitcode"}' EXIT
 adapt_device_libs() {
   mkdir -p "$BITCODE"
   cp -n "$DEVICE_LIBS"/*.bc "$BITCODE"/
+  # opencl.bc has a body of printf, which keeps clang from lowering calls to it.
+  if [ ! -e "$BITCODE/.printf_removed" ]; then
+    llvm-extract-19 --delete --func=printf "$DEVICE_LIBS/opencl.bc" -o "$BITCODE/opencl.bc"
+    touch "$BITCODE/.printf_removed"
+  fi
   local isa
   for isa in 942:9402 1100:11000 1201:12001; do
     [ -e "$BITCODE/oclc_isa_version_${isa%:*}.bc" ] && continue
@@ -89,6 +94,11 @@ build_target() {
     build_levels "$kernel" "kernels/$kernel.hip" "$target" O2 $v5
   done
   build_levels oob_g kernels/oob.hip "$target" "O0 O2" $v5 -g -gdwarf-5
+  # Device output. -O0 has hostcall as well; OpenCL's lowering of printf is an optimisation.
+  build_levels k08_printf kernels/k08_printf.hip "$target" "O0 O2" $v5
+  build_levels printf_buffered kernels/printf_buffered.hip "$target" "O0 O2" $v5 -mprintf-kind=buffered
+  build_levels k24_oclprintf kernels/k24_oclprintf.cl "$target" O2 $v5 -cl-std=CL1.2 -DCOV=5
+  build_levels k24_oclprintf_v4 kernels/k24_oclprintf.cl "$target" O2 $v4 -cl-std=CL1.2 -DCOV=4
   build "objects/$target/unsupported.hsaco" kernels/unsupported.s "$target" $v5
   case $target in
     gfx90a | gfx942)

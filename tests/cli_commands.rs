@@ -12,6 +12,8 @@ mod support;
 
 #[path = "cli/bench_copy.rs"]
 mod bench_copy;
+#[path = "cli/device_output.rs"]
+mod device_output;
 #[path = "cli/environment.rs"]
 mod environment;
 #[path = "cli/info.rs"]

@@ -8,6 +8,7 @@ pub mod exception;
 pub mod geometry;
 pub mod kernarg;
 pub mod layout;
+pub mod output;
 pub mod packet;
 pub mod ring;
 mod wire;

@@ -1,8 +1,9 @@
 //! Agents: what a GPU (or the host) is and offers.
 //!
 //! Knows: the topology's numbers as HSA's agent attributes. Must not know: which driver they come from.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::device_heap::DeviceHeap;
 use super::driver::{Apertures, Cache, HeapType, IoLink, MemoryFlags, Node, NodeProperties};
 use super::error::RuntimeError;
 use super::executable::{LoadOptions, LoadedExecutable};
@@ -162,6 +163,21 @@ pub(super) struct AgentShared {
     /// The page that events' mailboxes lie in.
     pub(super) event_page: Arc<Buffer>,
     pub(super) signals: SignalPool,
+    /// Made when a kernel needs it.
+    pub(super) heap: Mutex<Option<Arc<DeviceHeap>>>,
+}
+
+impl AgentShared {
+    /// The device heap; its state lives as long as the agent.
+    pub(super) fn heap(&self) -> Result<Arc<DeviceHeap>, RuntimeError> {
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(heap) = &*heap {
+            return Ok(Arc::clone(heap));
+        }
+        let made = Arc::new(DeviceHeap::new(&self.process, self.info.gpu_id)?);
+        *heap = Some(Arc::clone(&made));
+        Ok(made)
+    }
 }
 
 /// A GPU agent; a cheap handle.

@@ -46,6 +46,13 @@ pub enum RuntimeError {
         /// The most.
         most: u32,
     },
+    /// The host gives no thread.
+    #[error("cannot start a thread")]
+    Thread {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// Arguments of different agents or runtimes.
     #[error("{what} belongs to another agent")]
     ForeignAgent {
@@ -60,6 +67,7 @@ impl RuntimeError {
     pub fn status(&self) -> HsaStatus {
         match self {
             Self::NoDevice { .. }
+            | Self::Thread { .. }
             | Self::Driver(DriverError::NoDevice { .. } | DriverError::Exhausted { .. }) => {
                 HsaStatus::ERROR_OUT_OF_RESOURCES
             }

@@ -12,12 +12,13 @@ use super::instrument::ExecutionCounters;
 use super::memory::Buffer;
 use super::queue::{Pending, Queue, QueueShared};
 use super::report::{FaultReport, HangReport};
+use super::services::{LaunchServices, ServiceSlots};
 use super::signal::Signal;
 use crate::dispatch::geometry::GeometryError;
 use crate::dispatch::kernarg::{HiddenKind, HiddenValues, KernargBuilder, KernargError};
 use crate::dispatch::packet::{AqlPacket, FenceScope, Header, KernelDispatchPacket, PacketType};
 use crate::dispatch::{Geometry, HsaStatus, RingClosed};
-use crate::loader::{DeviceAddr, ValueKind};
+use crate::loader::{DeviceAddr, KernelMetadata, ValueKind};
 
 /// Private stack of kernels with a dynamic one, where nothing else is asked for.
 pub const DEFAULT_DYNAMIC_STACK_BYTES: u32 = 16 << 10;
@@ -59,6 +60,8 @@ pub struct LaunchOptions {
     pub allow_partial: bool,
     /// The barrier bit: wait for all earlier packets of the queue.
     pub barrier: bool,
+    /// Serve hostcall; where not, kernels find its pointer null.
+    pub hostcall: bool,
 }
 
 impl LaunchOptions {
@@ -71,6 +74,7 @@ impl LaunchOptions {
             stack_bytes: DEFAULT_DYNAMIC_STACK_BYTES,
             allow_partial: false,
             barrier: true,
+            hostcall: true,
         }
     }
 }
@@ -117,6 +121,16 @@ pub enum DispatchError {
         /// Bytes given.
         given: u64,
     },
+    /// It needs a service that is not offered.
+    #[error("kernel {kernel} uses {argument}: {service} is not served")]
+    Service {
+        /// The kernel.
+        kernel: String,
+        /// The hidden argument.
+        argument: String,
+        /// What it is for.
+        service: &'static str,
+    },
     /// A kernel without metadata takes its arguments as bytes.
     #[error("kernel {kernel} has no metadata: give its arguments as bytes")]
     NoMetadata {
@@ -157,6 +171,7 @@ impl DispatchError {
             | Self::ArgumentCount { .. }
             | Self::ArgumentSize { .. }
             | Self::NoMetadata { .. } => HsaStatus::ERROR_INVALID_ARGUMENT,
+            Self::Service { .. } => HsaStatus::ERROR_OUT_OF_RESOURCES,
             Self::Runtime(error) => error.status(),
             Self::QueueClosed { report, .. } | Self::Fault(report) => report.status,
             Self::Timeout(_) | Self::Interrupted(_) => return None,
@@ -171,6 +186,8 @@ pub struct PreparedArguments {
     pub kernarg: Vec<u8>,
     /// Bytes of dynamic LDS.
     pub dynamic_lds_bytes: u32,
+    /// Where the pointers of services go, which each launch has of its own.
+    pub(super) slots: ServiceSlots,
 }
 
 /// A launch in flight.
@@ -302,6 +319,7 @@ impl Kernel {
             }
         }
         self.check(options, dynamic_lds_bytes, queue)?;
+        let mut slots = ServiceSlots::default();
         if !matches!(arguments, Arguments::Segment(_))
             && let Some(metadata) = metadata
         {
@@ -313,7 +331,17 @@ impl Kernel {
                 shared_base: apertures.map_or(0, |apertures| (apertures.lds.0 >> 32) as u32),
                 ..HiddenValues::new(options.geometry)
             };
+            self.refuse_services(metadata)?;
             for slot in metadata.hidden_args() {
+                match slot.kind {
+                    ValueKind::HiddenHostcallBuffer if options.hostcall => {
+                        slots.hostcall = Some(slot.offset);
+                    }
+                    // The heap asks for memory by hostcall.
+                    ValueKind::HiddenHeapV1 if options.hostcall => slots.heap = Some(slot.offset),
+                    ValueKind::HiddenPrintfBuffer => slots.printf = Some(slot.offset),
+                    _ => {}
+                }
                 // A kind that is not known stays zero, as a service that is not offered.
                 if let Some(kind) = hidden_kind(&slot.kind) {
                     segment
@@ -325,7 +353,33 @@ impl Kernel {
         Ok(PreparedArguments {
             kernarg: segment.bytes().to_vec(),
             dynamic_lds_bytes,
+            slots,
         })
+    }
+
+    /// Refuses a kernel that uses a service which nobody offers. A compiler that knows nothing of a kernel's calls lists
+    /// every hidden argument, completion action included; one that knows lists those that are used.
+    fn refuse_services(&self, metadata: &KernelMetadata) -> Result<(), DispatchError> {
+        let lists = |kind: &ValueKind| metadata.hidden_args().any(|slot| slot.kind == *kind);
+        if lists(&ValueKind::HiddenCompletionAction) {
+            return Ok(());
+        }
+        for (kind, service) in [
+            (
+                ValueKind::HiddenMultigridSyncArg,
+                "synchronisation of several grids",
+            ),
+            (ValueKind::HiddenDefaultQueue, "device-side enqueue"),
+        ] {
+            if lists(&kind) {
+                return Err(DispatchError::Service {
+                    kernel: self.name().to_owned(),
+                    argument: kind.to_string(),
+                    service,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn check(
@@ -402,6 +456,10 @@ impl Queue {
             block.write(0, &prepared.kernarg)?;
             Some(block)
         };
+        let services = LaunchServices::new(shared, kernel, prepared.slots, options)?;
+        if let Some(block) = &kernarg {
+            services.write_pointers(prepared.slots, block)?;
+        }
         let signal = Signal::new(&shared.agent, 1)?;
         let geometry = &options.geometry;
         let packet = KernelDispatchPacket {
@@ -444,7 +502,11 @@ impl Queue {
             queue: Arc::clone(shared),
             kernel: kernel.clone(),
             packet: index,
-            pending: Some(Pending { signal, kernarg }),
+            pending: Some(Pending {
+                signal,
+                kernarg,
+                services,
+            }),
             submitted,
             submitted_ns,
         })
@@ -467,6 +529,7 @@ impl Launch {
     /// Whether it has completed; false also if it never will.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        self.queue.agent.process.services.serve();
         self.signal().is_some_and(|signal| signal.load() <= 0)
     }
 
@@ -484,7 +547,12 @@ impl Launch {
             .timeout
             .and_then(|timeout| self.submitted.checked_add(timeout));
         let given_up = || options.interrupted.is_some_and(|interrupted| interrupted());
-        if self.queue.wait(signal, deadline, options.policy, &given_up) {
+        let completed = self.queue.wait(signal, deadline, options.policy, &given_up);
+        // Whatever became of it: what was printed comes first.
+        pending
+            .services
+            .drain(&self.queue.agent.process, &self.queue.output);
+        if completed {
             return self.report(signal);
         }
         if self.queue.has_stopped() {

@@ -6,6 +6,7 @@
 //! writing at the same moment. What a kernel wrote is visible once its completion was waited for.
 #![expect(unsafe_code, reason = "copies to and from memory that devices write")]
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::agent::AgentShared;
@@ -230,6 +231,34 @@ impl Buffer {
             .process
             .driver
             .map_memory(self.handle, &[agent.info().gpu_id])?)
+    }
+
+    /// Swaps an aligned word for another, atomically (acquire and release).
+    pub(super) fn swap_u64(&self, offset: u64, value: u64) -> Result<u64, RuntimeError> {
+        Ok(self.word(offset)?.swap(value, Ordering::AcqRel))
+    }
+
+    /// Loads an aligned word (acquire).
+    pub(super) fn load_u64(&self, offset: u64) -> Result<u64, RuntimeError> {
+        Ok(self.word(offset)?.load(Ordering::Acquire))
+    }
+
+    /// Clears bits of an aligned half word (release).
+    pub(super) fn clear_bits_u32(&self, offset: u64, bits: u32) -> Result<(), RuntimeError> {
+        let at = self.host(offset, 4)?;
+        assert!(offset.is_multiple_of(4));
+        // SAFETY: as in `word`, for 4 bytes.
+        let word = unsafe { AtomicU32::from_ptr(at.cast()) };
+        word.fetch_and(!bits, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn word(&self, offset: u64) -> Result<&AtomicU64, RuntimeError> {
+        let at = self.host(offset, 8)?;
+        assert!(offset.is_multiple_of(8));
+        // SAFETY: `host` checked the range, buffers start at pages, so the word is aligned; it is mapped while the buffer
+        // lives, and devices use atomics on it as well.
+        Ok(unsafe { AtomicU64::from_ptr(at.cast()) })
     }
 
     pub(super) fn handle(&self) -> MemoryHandle {

@@ -31,6 +31,7 @@
 //! ```
 mod agent;
 mod copy;
+mod device_heap;
 pub mod driver;
 pub mod emulated;
 mod error;
@@ -45,6 +46,7 @@ mod queue;
 mod queue_memory;
 mod report;
 mod selection;
+mod services;
 mod signal;
 
 pub use self::agent::{Agent, AgentInfo, AgentKind, MAX_QUEUES, QUEUE_SIZES};
@@ -65,4 +67,5 @@ pub use self::report::{
     CodeLocation, FaultArgument, FaultReport, HangReport, InstructionLine, WaveReport,
 };
 pub use self::selection::DeviceSelection;
+pub use self::services::DeviceOutput;
 pub use self::signal::{Condition, Signal};

@@ -1,7 +1,7 @@
 //! Opening a driver.
 //!
 //! Knows: the order in which a driver is set up (KFD.md section 9). Must not know: what is done with the agents.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::agent::{Agent, AgentInfo, AgentShared};
 use super::driver::{
@@ -12,6 +12,7 @@ use super::instrument::Instrument;
 use super::memory::{Allocations, Buffer, GRANULE_BYTES};
 use super::process::Process;
 use super::selection::DeviceSelection;
+use super::services::Services;
 use super::signal::SignalPool;
 use crate::loader::TargetId;
 
@@ -87,6 +88,7 @@ impl Runtime {
             gpus: gpus.iter().map(|gpu| gpu.gpu_id).collect(),
             system_bytes,
             allocations: Allocations::default(),
+            services: Services::default(),
         });
         let mut agents = Vec::new();
         if let Some(first) = process.gpus.first() {
@@ -117,6 +119,7 @@ impl Runtime {
                     info,
                     event_page: Arc::clone(&page),
                     signals: SignalPool::default(),
+                    heap: Mutex::default(),
                 }),
             }));
         }

@@ -11,6 +11,7 @@ use super::error::RuntimeError;
 use super::instrument::{ExecutionCounters, QueueSnapshot, QueueStop};
 use super::memory::{Buffer, MemoryPool, PoolKind};
 use super::queue_memory::{ERROR_REASON_OFFSET, RingMemory};
+use super::services::{DeviceOutput, LaunchServices, OutputSink, PRINTF_BUFFER_BYTES};
 use super::signal::Signal;
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::{
@@ -50,6 +51,7 @@ impl Default for QueueOptions {
 pub(super) struct Pending {
     pub(super) signal: Signal,
     pub(super) kernarg: Option<Buffer>,
+    pub(super) services: LaunchServices,
 }
 
 /// A queue as its launches share it.
@@ -64,6 +66,9 @@ pub(super) struct QueueShared {
     kernargs: Mutex<Vec<Buffer>>,
     /// Of launches whose handles were dropped before they completed.
     orphans: Mutex<Vec<Pending>>,
+    /// Printf buffers that no launch uses.
+    printf_buffers: Mutex<Vec<Buffer>>,
+    pub(super) output: OutputSink,
 }
 
 /// The port's doorbell over the driver's.
@@ -79,7 +84,7 @@ impl ring::Doorbell for RungDoorbell {
 
 impl ring::Waiter for QueueShared {
     fn wait(&self, done: &dyn Fn() -> bool) -> bool {
-        self.agent.process.driver.wait(&Wait {
+        self.agent.process.wait(&Wait {
             done: &|| done() || self.has_stopped(),
             event: None,
             deadline: None,
@@ -191,6 +196,8 @@ impl Queue {
                 },
                 kernargs: Mutex::default(),
                 orphans: Mutex::default(),
+                printf_buffers: Mutex::default(),
+                output: OutputSink::default(),
             }),
         })
     }
@@ -274,6 +281,13 @@ impl Queue {
         self.shared.stop()
     }
 
+    /// What its kernels have printed since the last call: that of launches that were waited for is complete.
+    #[must_use]
+    pub fn take_output(&self) -> DeviceOutput {
+        self.shared.agent.process.services.serve();
+        self.shared.output.take()
+    }
+
     /// What the queue is doing; `None` on hardware.
     #[must_use]
     pub fn snapshot(&self) -> Option<QueueSnapshot> {
@@ -348,11 +362,34 @@ impl QueueShared {
             .allocate(size_bytes.max(KERNARG_BLOCK_BYTES), "kernarg segment")
     }
 
+    /// An empty printf buffer.
+    pub(super) fn printf_buffer(&self) -> Result<Buffer, RuntimeError> {
+        let kept = lock(&self.printf_buffers).pop();
+        let buffer = match kept {
+            Some(buffer) => buffer,
+            None => self
+                .kernarg_pool
+                .allocate(PRINTF_BUFFER_BYTES, "printf buffer")?,
+        };
+        super::services::clear_printf_buffer(&buffer)?;
+        Ok(buffer)
+    }
+
     /// Takes back what a packet needed: it has completed, or its handle is gone.
     pub(super) fn give_back(&self, pending: Pending) {
         if pending.signal.load() > 0 && !self.has_stopped() {
             lock(&self.orphans).push(pending);
-        } else if let Some(kernarg) = pending.kernarg {
+        } else {
+            self.recycle(pending);
+        }
+    }
+
+    fn recycle(&self, mut pending: Pending) {
+        pending.services.drain(&self.agent.process, &self.output);
+        if let Some(buffer) = pending.services.take_printf_buffer() {
+            lock(&self.printf_buffers).push(buffer);
+        }
+        if let Some(kernarg) = pending.kernarg {
             self.keep(kernarg);
         }
     }
@@ -374,8 +411,8 @@ impl QueueShared {
                 .extract_if(.., |pending| pending.signal.load() <= 0)
                 .collect()
         };
-        for kernarg in done.into_iter().filter_map(|pending| pending.kernarg) {
-            self.keep(kernarg);
+        for pending in done {
+            self.recycle(pending);
         }
     }
 

@@ -184,7 +184,7 @@ impl Signal {
         given_up: &dyn Fn() -> bool,
     ) -> bool {
         let holds = || condition.holds(self.load(), compare);
-        self.agent.process.driver.wait(&Wait {
+        self.agent.process.wait(&Wait {
             done: &|| holds() || given_up(),
             event: self
                 .slot

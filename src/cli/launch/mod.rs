@@ -100,9 +100,28 @@ pub(super) struct LaunchSpec {
     /// Keep the entries for this target.
     #[arg(long, value_name = "TARGET", help_heading = "Selection")]
     target: Option<String>,
+    /// Serve hostcall (printf, assert), or leave its pointer null.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        help_heading = "Execution"
+    )]
+    hostcall: Hostcall,
     /// Fix the order of atomics: one worker, a fixed schedule.
     #[arg(long, help_heading = "Execution")]
     deterministic: bool,
+}
+
+/// What kernels that declare hostcall find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Hostcall {
+    /// A buffer that is served.
+    #[default]
+    On,
+    /// A null pointer.
+    Null,
 }
 
 /// Options of `rocr launch`.
@@ -167,7 +186,13 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
         if launch == 0 {
             session.describe(&mut report, &prepared, args.show_kernarg);
         }
-        let done = match session.launch(&prepared) {
+        let launched = session.launch(&prepared);
+        let output = session.take_output();
+        for problem in &output.problems {
+            context.talk.warn(problem);
+        }
+        report.device_output.extend(output.text);
+        let done = match launched {
             Ok(done) => done,
             Err(error) => {
                 bar.finish_and_clear();
@@ -176,7 +201,12 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
                     // Nothing was compared, so there is nothing to say about expectations.
                     report.expectations.clear();
                 }
-                let failure = failed(error, &mut report);
+                let mut failure = failed(error, &mut report);
+                // What the kernel said last before a trap is why: an assertion's text.
+                if let (Some(said), "trap") = (&output.last_error, failure.code) {
+                    let said = String::from_utf8_lossy(said);
+                    failure.message = format!("{}: {}", failure.message, said.trim_end());
+                }
                 return Ok(Outcome::failed(report, failure));
             }
         };
@@ -259,6 +289,7 @@ fn refused(error: DispatchError) -> Failure {
     let failure = match error {
         DispatchError::Geometry { .. } => Failure::new(Exit::Refused, "geometry", text),
         DispatchError::Kernarg { .. } => Failure::new(Exit::File, "bad_metadata", text),
+        DispatchError::Service { .. } => Failure::new(Exit::Refused, "service", text),
         DispatchError::NoMetadata { .. } => {
             Failure::new(Exit::Usage, "argument", text).hint("give --kernarg-file, or no arguments")
         }

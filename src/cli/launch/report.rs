@@ -95,6 +95,8 @@ pub(super) struct LaunchReport {
     pub expectations: Vec<ExpectationView>,
     pub prints: Vec<PrintView>,
     pub written: Vec<String>,
+    /// What the kernel has printed.
+    pub device_output: Vec<u8>,
     /// Globals that were set, with what they were set to.
     pub globals: Vec<GlobalView>,
     /// Launches that completed.
@@ -198,7 +200,10 @@ impl Report for LaunchReport {
             Value::Object(self.prints.iter().map(print).collect()),
         );
         put("outputs", json!(self.written));
-        put("device_output", json!(""));
+        put(
+            "device_output",
+            json!(String::from_utf8_lossy(&self.device_output)),
+        );
         put("device_time_ns", json!(median(&self.device_times_ns)));
         put("host_time_ns", json!(median(&self.host_times_ns)));
         if self.launches > 1 {
@@ -217,6 +222,10 @@ impl Report for LaunchReport {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.device_output)?;
+        if !matches!(self.device_output.last(), None | Some(b'\n')) {
+            writeln!(out)?;
+        }
         if let Some(device) = &self.device {
             writeln!(out, "device   {device}")?;
         }

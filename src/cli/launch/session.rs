@@ -5,7 +5,7 @@ use super::arguments::{self, Buffers};
 use super::globals::{Pristine, Setting};
 use super::report::{ArgView, KernargView, LaunchReport};
 use super::results::Expectation;
-use super::{DEFAULT_TIMEOUT, LaunchSpec, geometry, refused};
+use super::{DEFAULT_TIMEOUT, Hostcall, LaunchSpec, geometry, refused};
 use crate::cli::device::DeviceView;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::input::{self, Entry, Input};
@@ -15,10 +15,9 @@ use crate::cli::values::{
     self, ArgSpec, Bindings, ExpectSpec, Parameter, Tolerance, Value, ValueSource,
 };
 use crate::cli::{Context, interrupt, kernels, parameters, target};
-use crate::loader::ValueKind;
 use crate::runtime::{
-    Agent, Arguments, DispatchError, Kernel, LaunchOptions, LoadOptions, LoadedExecutable,
-    PreparedArguments, Queue, QueueOptions, Runtime, WaitOptions,
+    Agent, Arguments, DeviceOutput, DispatchError, Kernel, LaunchOptions, LoadOptions,
+    LoadedExecutable, PreparedArguments, Queue, QueueOptions, Runtime, WaitOptions,
 };
 use serde_json::json;
 use std::time::Duration;
@@ -123,6 +122,7 @@ impl Session {
             .collect::<Result<_, _>>()?;
         let mut options = LaunchOptions::new(geometry);
         options.allow_partial = spec.allow_partial;
+        options.hostcall = spec.hostcall == Hostcall::On;
         options.dynamic_lds_bytes = arguments::dynamic_lds(&bindings, spec.dyn_lds)?;
         if let Some(bytes) = spec.stack {
             options.stack_bytes = u32::try_from(bytes).map_err(|_too_large| {
@@ -131,7 +131,6 @@ impl Session {
         }
         // What is refused is refused before memory is taken for it.
         geometry_check(&kernel, &options, &agent)?;
-        warn_of_services(&kernel, context);
         let buffers = Buffers::allocate(&agent, &bindings)?;
         let queue = agent.create_queue(&QueueOptions::default())?;
         let pristine = Pristine::new(&executable)?;
@@ -192,6 +191,11 @@ impl Session {
             interrupted: Some(&interrupt::requested),
             ..WaitOptions::default()
         })
+    }
+
+    /// What the kernel has printed since the last call.
+    pub(in crate::cli) fn take_output(&self) -> DeviceOutput {
+        self.queue.take_output()
     }
 
     /// Checks every expectation.
@@ -500,23 +504,4 @@ fn geometry_check(kernel: &Kernel, options: &LaunchOptions, agent: &Agent) -> Re
             source,
         })
     })
-}
-
-/// Says which services a kernel asks for that it finds null.
-fn warn_of_services(kernel: &Kernel, context: &Context) {
-    let Some(metadata) = kernel.metadata() else {
-        return;
-    };
-    let services = [
-        (ValueKind::HiddenHostcallBuffer, "hostcall (printf, assert)"),
-        (ValueKind::HiddenPrintfBuffer, "printf"),
-    ];
-    for (kind, service) in services {
-        if metadata.hidden_args().any(|arg| arg.kind == kind) {
-            let name = kernel.name();
-            context.talk.detail(&format!(
-                "kernel {name} declares {kind}: {service} is not served, the pointer is null"
-            ));
-        }
-    }
 }
