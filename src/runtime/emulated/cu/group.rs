@@ -36,8 +36,18 @@ fn lines(bytes: usize) -> usize {
 
 /// Makes `memory` exactly `bytes` (rounded up to lines) of zeros.
 fn zeroed(memory: &mut Vec<Line>, bytes: usize) {
-    memory.clear();
-    memory.resize(lines(bytes), ZERO);
+    zeroed_before(memory, bytes, bytes);
+}
+
+/// Makes `memory` exactly `bytes` (rounded up to lines), of which those before `zeros` are zero.
+fn zeroed_before(memory: &mut Vec<Line>, bytes: usize, zeros: usize) {
+    let (all, zeros) = (lines(bytes), lines(zeros));
+    if memory.len() == all {
+        memory[..zeros].fill(ZERO);
+    } else {
+        memory.clear();
+        memory.resize(all, ZERO);
+    }
 }
 
 /// One wave.
@@ -58,6 +68,20 @@ impl Wave {
     fn set_dword(&mut self, offset: u32, value: u32) {
         let at = offset as usize / 4;
         self.block[at / 16].0[at % 16] = value;
+    }
+    /// `count` dwords from `offset` on: `first`, `first + step`, …
+    fn count_up(&mut self, offset: u32, count: u32, first: u32, step: u32) {
+        let mut at = offset as usize / 4;
+        let mut done = 0;
+        while done < count {
+            let line = &mut self.block[at / 16].0[at % 16..];
+            let part = (line.len() as u32).min(count - done);
+            for (i, dword) in (done..done + part).zip(line) {
+                *dword = first + step * i;
+            }
+            done += part;
+            at += part as usize;
+        }
     }
     fn pair(&self, offset: u32) -> u64 {
         u64::from(self.dword(offset)) | u64::from(self.dword(offset + 4)) << 32
@@ -181,7 +205,9 @@ impl Group {
             }
             wave.pc = start;
             wave.state = WaveState::Running;
-            zeroed(&mut wave.block, launch.shape.block_bytes());
+            // the rows of micro-ops are written before they are read
+            let registers = launch.shape.temp(0) as usize;
+            zeroed_before(&mut wave.block, launch.shape.block_bytes(), registers);
             // rows are also read a vector at a time, up to the last one's end
             zeroed(
                 &mut wave.scratch,
@@ -194,27 +220,27 @@ impl Group {
                 launch.shape.vgpr(1),
                 launch.shape.vgpr(2),
             );
-            for lane in 0..live {
+            // work-items that follow each other in X at a time
+            let mut lane = 0;
+            while lane < live {
+                let run = (size[0] - item[0]).min(live - lane);
                 let at = 4 * lane;
+                let (ys, zs) = (launch.work_item_ids > 1, launch.work_item_ids > 2);
                 if launch.packed_ids {
-                    let mut packed = item[0];
-                    if launch.work_item_ids > 1 {
-                        packed |= item[1] << 10;
-                    }
-                    if launch.work_item_ids > 2 {
-                        packed |= item[2] << 20;
-                    }
-                    wave.set_dword(x + at, packed);
+                    let rest =
+                        if ys { item[1] << 10 } else { 0 } | if zs { item[2] << 20 } else { 0 };
+                    wave.count_up(x + at, run, item[0] | rest, 1);
                 } else {
-                    wave.set_dword(x + at, item[0]);
-                    if launch.work_item_ids > 1 {
-                        wave.set_dword(y + at, item[1]);
+                    wave.count_up(x + at, run, item[0], 1);
+                    if ys {
+                        wave.count_up(y + at, run, item[1], 0);
                     }
-                    if launch.work_item_ids > 2 {
-                        wave.set_dword(z + at, item[2]);
+                    if zs {
+                        wave.count_up(z + at, run, item[2], 0);
                     }
                 }
-                item[0] += 1;
+                lane += run;
+                item[0] += run;
                 if item[0] == size[0] {
                     item[0] = 0;
                     item[1] += 1;

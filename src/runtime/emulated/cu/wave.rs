@@ -34,12 +34,14 @@ pub(crate) mod layout {
     pub(crate) const DPP_MASK: u32 = 160 * 4;
     /// MODE.
     pub(crate) const MODE: u32 = 162 * 4;
-    /// Scalar operands of the instruction at hand, repeated in every lane of a chunk: 64 bytes each.
+    /// Rows for the scalar operands of the instruction at hand, repeated in every lane.
     pub(crate) const REPEATED: u32 = 1024;
     /// How many of them an instruction may have.
     pub(crate) const REPEATED_OPERANDS: u32 = 8;
+    /// Room for each, whatever the wave's size.
+    pub(crate) const REPEATED_BYTES: u32 = 256;
     /// First row.
-    pub(crate) const ROWS: u32 = REPEATED + REPEATED_OPERANDS * 64;
+    pub(crate) const ROWS: u32 = REPEATED + REPEATED_OPERANDS * REPEATED_BYTES;
     /// Rows for prefix and suffix micro-ops: four sources of up to 4 dwords, a destination of up to 4.
     pub(crate) const TEMP_ROWS: u32 = 20;
 }
@@ -217,16 +219,15 @@ pub(crate) trait CodeMap: std::fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct Source {
     p: *const u32,
-    step: usize,
 }
 
 impl Source {
     /// The next chunk: at most as many as the wave has.
     #[inline(always)]
     pub(crate) fn next<V: Vector>(&mut self, v: V) -> V::W {
-        // SAFETY: a row has a chunk for every call, a scalar's repetition is read again and again.
+        // SAFETY: a row has a chunk for every call.
         let word = unsafe { v.load(self.p) };
-        self.p = self.p.wrapping_add(self.step);
+        self.p = self.p.wrapping_add(V::LANES);
         word
     }
 }
@@ -374,17 +375,16 @@ impl Cx<'_> {
     #[inline(always)]
     pub(crate) fn source<V: Vector>(&self, v: V, place: u32, slot: Slot) -> Source {
         debug_assert!(place < layout::REPEATED_OPERANDS);
-        let vector = slot.vector_mask() as usize;
-        let row = self.at(slot).cast::<u32>();
-        let repeated = self
-            .at(Slot::scalar(layout::REPEATED + 64 * place))
-            .cast::<u32>();
-        // SAFETY: the translator made the slot; a place has room for the chunk of every back end.
-        unsafe { v.store(repeated, v.splat(row.read())) };
-        Source {
-            p: if vector == 0 { repeated } else { row },
-            step: V::LANES & vector,
+        if slot.is_vector() {
+            return self.row(v, slot);
         }
+        let value = v.splat(self.s32(slot));
+        let place = Slot::row(layout::REPEATED + layout::REPEATED_BYTES * place);
+        let mut target = self.target(place);
+        for _ in 0..self.chunks(v) {
+            target.put_all(v, value);
+        }
+        self.row(v, place)
     }
     /// A row to be read chunk after chunk.
     #[inline(always)]
@@ -392,7 +392,6 @@ impl Cx<'_> {
         debug_assert!(slot.is_vector());
         Source {
             p: self.at(slot).cast(),
-            step: V::LANES,
         }
     }
     /// A 64-bit source operand to be read chunk after chunk; takes two places.

@@ -218,6 +218,14 @@ unsafe fn store_scatter(
 fn rises<V: Vector>(v: V, cx: &Cx<'_>, row: Slot, mask: u64, start: u32, step: u32) -> bool {
     let mut want = v.add(v.splat(start), v.mul_lo(v.lane_ids(), v.splat(step)));
     let next = v.splat(step.wrapping_mul(V::LANES as u32));
+    if mask == cx.lane_mask {
+        let mut differ = v.splat(0);
+        for chunk in 0..cx.chunks(v) {
+            differ = v.or(differ, v.xor(cx.w(v, row, chunk), want));
+            want = v.add(want, next);
+        }
+        return !v.any(v.mask_not(v.eq(differ, v.splat(0))));
+    }
     let mut equal = 0;
     for chunk in 0..cx.chunks(v) {
         equal |= u64::from(v.bits(v.eq(cx.w(v, row, chunk), want))) << (chunk * V::LANES);
@@ -388,6 +396,16 @@ pub(crate) fn load<V: Vector>(
         && let Some(p) = cx.span(address, span + u64::from(bytes), Access::Read)
     {
         let p = p.wrapping_sub((bytes * mask.trailing_zeros()) as usize);
+        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
+            // a constant mask makes plain moves of the masked ones
+            let m = v.mask(u32::MAX);
+            for chunk in 0..cx.chunks(v) {
+                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+                // SAFETY: the whole run was checked for reading.
+                unsafe { load_run(v, cx, kind, d, chunk, m, p) };
+            }
+            return pc + 1;
+        }
         for chunk in 0..cx.chunks(v) {
             let m = cx.chunk_mask(v, mask, chunk);
             // SAFETY: the whole run was checked for reading.
@@ -466,6 +484,15 @@ pub(crate) fn store<V: Vector>(
         && let Some(p) = cx.span(address, span + u64::from(bytes), Access::Write)
     {
         let p = p.wrapping_sub((bytes * mask.trailing_zeros()) as usize);
+        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
+            let m = v.mask(u32::MAX);
+            for chunk in 0..cx.chunks(v) {
+                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+                // SAFETY: the whole run was checked for writing.
+                unsafe { store_run(v, cx, kind, source, chunk, m, p) };
+            }
+            return pc + 1;
+        }
         for chunk in 0..cx.chunks(v) {
             let m = cx.chunk_mask(v, mask, chunk);
             // SAFETY: the whole run was checked for writing.

@@ -16,11 +16,26 @@ const ONE: u32 = 0x3f80_0000;
 /// -MAX_FLOAT.
 const MINUS_MAX: u32 = 0xff7f_ffff;
 
+hot! {
+    v_add_f32 |v, m; a: operand(0, a), b: operand(1, b)| v.fadd_raw(a, b), add_f32(v, m.round_f32, a, b);
+    v_sub_f32 |v, m; a: operand(0, a), b: operand(1, b)|
+        v.fadd_raw(a, v.xor(b, v.splat(SIGN))), sub_f32(v, m.round_f32, a, b);
+    v_subrev_f32 |v, m; a: operand(0, a), b: operand(1, b)|
+        v.fadd_raw(b, v.xor(a, v.splat(SIGN))), sub_f32(v, m.round_f32, b, a);
+    v_mul_f32 |v, m; a: operand(0, a), b: operand(1, b)| v.fmul_raw(a, b), mul_f32(v, m.round_f32, a, b);
+    v_fma_f32 |v, m; a: operand(0, a), b: operand(1, b), c: operand(2, c)|
+        v.ffma_raw(a, b, c), fma_f32(v, m.round_f32, a, b, c);
+    /// The literal is the second operand.
+    v_fmamk_f32 |v, m; a: operand(0, a), b: operand(1, b), c: operand(2, c)|
+        v.ffma_raw(a, b, c), fma_f32(v, m.round_f32, a, b, c);
+    /// The literal is the third operand.
+    v_fmaak_f32 |v, m; a: operand(0, a), b: operand(1, b), c: operand(2, c)|
+        v.ffma_raw(a, b, c), fma_f32(v, m.round_f32, a, b, c);
+    v_fmac_f32 |v, m; a: operand(0, a), b: operand(1, b), d: tied()|
+        v.ffma_raw(a, b, d), fma_f32(v, m.round_f32, a, b, d);
+}
+
 fop2! {
-    v_add_f32 |v, m, a, b| add_f32(v, m.round_f32, a, b);
-    v_sub_f32 |v, m, a, b| sub_f32(v, m.round_f32, a, b);
-    v_subrev_f32 |v, m, a, b| sub_f32(v, m.round_f32, b, a);
-    v_mul_f32 |v, m, a, b| mul_f32(v, m.round_f32, a, b);
     /// Zero times anything is +0 (the rule of DirectX 9).
     v_mul_dx9_zero_f32 |v, m, a, b| mul_dx9_zero(v, m.round_f32, a, b);
     v_min_f32 |v, m, a, b| min_f32(v, m, a, b);
@@ -30,11 +45,6 @@ fop2! {
 }
 
 fop3! {
-    v_fma_f32 |v, m, a, b, c| fma_f32(v, m.round_f32, a, b, c);
-    /// The literal is the second operand.
-    v_fmamk_f32 |v, m, a, b, c| fma_f32(v, m.round_f32, a, b, c);
-    /// The literal is the third operand.
-    v_fmaak_f32 |v, m, a, b, c| fma_f32(v, m.round_f32, a, b, c);
     v_fma_dx9_zero_f32 |v, m, a, b, c| fma_dx9_zero(v, m.round_f32, a, b, c);
     /// Multiplies, rounds, adds, rounds; has no denormals, whatever MODE says.
     v_mad_f32 |v, m, a, b, c| mad_f32(v, m.round_f32, a, b, c);
@@ -58,7 +68,6 @@ fop3! {
 }
 
 fop2_tied! {
-    v_fmac_f32 |v, m, a, b, d| fma_f32(v, m.round_f32, a, b, d);
     v_fmac_dx9_zero_f32 |v, m, a, b, d| fma_dx9_zero(v, m.round_f32, a, b, d);
     v_mac_f32 |v, m, a, b, d| mad_f32(v, m.round_f32, a, b, d);
 }

@@ -158,6 +158,50 @@ macro_rules! fop2_tied {
     )*};
 }
 
+/// The hottest f32 operations: `name(a, b) -> d`, `name(a, b, c) -> d` or, with the destination as the last source,
+/// `name(a, b, d) -> d`.
+///
+/// The first body may give any NaN for a NaN; with all lanes active and rounding to nearest even it serves two chunks at a
+/// time, and the second body, which is exact, only those with a NaN in their results.
+macro_rules! hot {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident; $($a:ident: $source:ident($($place:literal, $slot:ident)?)),*|
+        $quick:expr, $exact:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let mut exec = cx.exec();
+            let $m = Modes::of(cx, op.imm);
+            $(let mut $a = hot!(@source cx, $v, op, $source($($place, $slot)?));)*
+            let mut target = cx.target(op.d);
+            if exec == cx.lane_mask && $m.round_f32 == 0 {
+                for _ in 0..cx.chunks($v) / 2 {
+                    $(let $a = ($a.next($v), $a.next($v));)*
+                    let mut first = { $(let $a = $a.0;)* $quick };
+                    let mut second = { $(let $a = $a.1;)* $quick };
+                    if $v.any($v.funord(first, second)) {
+                        first = { $(let $a = $a.0;)* $exact };
+                        second = { $(let $a = $a.1;)* $exact };
+                    }
+                    target.put_all($v, first);
+                    target.put_all($v, second);
+                }
+            } else {
+                for _ in 0..cx.chunks($v) {
+                    $(let $a = $a.next($v);)*
+                    exec = target.put($v, exec, $exact);
+                }
+            }
+            pc + 1
+        }
+    )*};
+    (@source $cx:ident, $v:ident, $op:ident, operand($place:literal, $slot:ident)) => {
+        $cx.source($v, $place, $op.$slot)
+    };
+    (@source $cx:ident, $v:ident, $op:ident, tied()) => {
+        $cx.row($v, $op.d)
+    };
+}
+
 /// 64-bit `name(a) -> d`, with modes.
 macro_rules! dop1 {
     ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident| $body:expr;)*) => {$(

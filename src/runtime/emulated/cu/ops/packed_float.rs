@@ -61,29 +61,38 @@ fop2_tied! {
     v_pk_fmac_f16 |v, m, a, b, d| packed_fma(v, m, a, b, d);
 }
 
-/// Operations on two registers of f32 a lane.
+/// Operations on two registers of f32 a lane. The bodies are as in `hot!`.
 macro_rules! packed_f32 {
-    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $m:ident; $($a:ident: $low:literal, $high:literal, $slot:ident),*|
+        $quick:expr, $exact:expr;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let $m = Modes::of(cx, op.imm);
-            let [exec, all] = [cx.exec(), cx.lane_mask];
-            let (mut a0, mut a1) = (cx.source($v, 0, op.a), cx.source($v, 1, cx.nth(op.a, 1)));
-            let (mut b0, mut b1) = (cx.source($v, 2, op.b), cx.source($v, 3, cx.nth(op.b, 1)));
-            let (mut c0, mut c1) = (cx.source($v, 4, op.c), cx.source($v, 5, cx.nth(op.c, 1)));
+            let exec = cx.exec();
+            $(let mut $a = (
+                cx.source($v, $low, op.$slot),
+                cx.source($v, $high, cx.nth(op.$slot, 1)),
+            );)*
             let (mut low_target, mut high_target) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
-            let (mut low_exec, mut high_exec) = (exec, exec);
-            let full = exec == all;
-            for _ in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (a0.next($v), b0.next($v), c0.next($v));
-                let low = $body;
-                let ($a, $b, $c) = (a1.next($v), b1.next($v), c1.next($v));
-                let high = $body;
-                if full {
+            if exec == cx.lane_mask && $m.round_f32 == 0 {
+                for _ in 0..cx.chunks($v) {
+                    $(let $a = ($a.0.next($v), $a.1.next($v));)*
+                    let mut low = { $(let $a = $a.0;)* $quick };
+                    let mut high = { $(let $a = $a.1;)* $quick };
+                    if $v.any($v.funord(low, high)) {
+                        low = { $(let $a = $a.0;)* $exact };
+                        high = { $(let $a = $a.1;)* $exact };
+                    }
                     low_target.put_all($v, low);
                     high_target.put_all($v, high);
-                } else {
+                }
+            } else {
+                let (mut low_exec, mut high_exec) = (exec, exec);
+                for _ in 0..cx.chunks($v) {
+                    $(let $a = ($a.0.next($v), $a.1.next($v));)*
+                    let low = { $(let $a = $a.0;)* $exact };
+                    let high = { $(let $a = $a.1;)* $exact };
                     low_exec = low_target.put($v, low_exec, low);
                     high_exec = high_target.put($v, high_exec, high);
                 }
@@ -95,11 +104,11 @@ macro_rules! packed_f32 {
 
 packed_f32! {
     /// Both registers' sums.
-    v_pk_add_f32 |v, m, a, b, _c| add_f32(v, m.round_f32, a, b);
+    v_pk_add_f32 |v, m; a: 0, 1, a, b: 2, 3, b| v.fadd_raw(a, b), add_f32(v, m.round_f32, a, b);
     /// Both registers' products.
-    v_pk_mul_f32 |v, m, a, b, _c| mul_f32(v, m.round_f32, a, b);
+    v_pk_mul_f32 |v, m; a: 0, 1, a, b: 2, 3, b| v.fmul_raw(a, b), mul_f32(v, m.round_f32, a, b);
     /// Both registers' FMAs.
-    v_pk_fma_f32 |v, m, a, b, c| fma_f32(v, m.round_f32, a, b, c);
+    v_pk_fma_f32 |v, m; a: 0, 1, a, b: 2, 3, b, c: 4, 5, c| v.ffma_raw(a, b, c), fma_f32(v, m.round_f32, a, b, c);
 }
 
 /// A mixed-precision result in one half of D, the other kept: rounded to f32 first, then to f16; clamped and flushed here,

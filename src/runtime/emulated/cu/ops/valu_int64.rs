@@ -15,8 +15,9 @@ macro_rules! shift64 {
         #[inline(always)]
         pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let exec = cx.exec();
+            let (mut count, mut a) = (cx.source($v, 0, op.a), cx.source64($v, 1, op.b));
             for chunk in 0..cx.chunks($v) {
-                let ($count, $a) = ($v.zext(cx.w($v, op.a, chunk)), cx.q($v, op.b, chunk));
+                let ($count, $a) = ($v.zext(count.next($v)), a.next($v));
                 let r = $body;
                 cx.put_q($v, op.d, chunk, exec, r);
             }
@@ -32,13 +33,33 @@ shift64! {
 }
 
 /// D = (S0 << S1) + S2; the count has three bits (CDNA3 ISA, V_LSHL_ADD_U64).
+///
+/// Addresses are made with it, so it works on dwords, which need no pairing.
 #[inline(always)]
 pub(crate) fn v_lshl_add_u64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    let exec = cx.exec();
-    for chunk in 0..cx.chunks(v) {
-        let count = v.zext(v.and(cx.w(v, op.b, chunk), v.splat(7)));
-        let r = v.qadd(v.qshl(cx.q(v, op.a, chunk), count), cx.q(v, op.c, chunk));
-        cx.put_q(v, op.d, chunk, exec, r);
+    let mut exec = cx.exec();
+    let (mut a_lo, mut a_hi) = (cx.source(v, 0, op.a), cx.source(v, 1, cx.nth(op.a, 1)));
+    let mut count = cx.source(v, 2, op.b);
+    let (mut c_lo, mut c_hi) = (cx.source(v, 3, op.c), cx.source(v, 4, cx.nth(op.c, 1)));
+    let (mut lo_target, mut hi_target) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
+    let (one, zero) = (v.splat(1), v.splat(0));
+    let full = cx.is_full(v, exec);
+    for _ in 0..cx.chunks(v) {
+        let (lo, hi) = (a_lo.next(v), a_hi.next(v));
+        let count = v.and(count.next(v), v.splat(7));
+        // the bits that cross over: in two steps, as a shift by 32 is one by 0
+        let crossing = v.shr(v.shr(lo, one), v.sub(v.splat(31), count));
+        let (lo, hi) = (v.shl(lo, count), v.or(v.shl(hi, count), crossing));
+        let sum = v.add(lo, c_lo.next(v));
+        let carry = v.select(v.lt_u(sum, lo), one, zero);
+        let top = v.add(v.add(hi, c_hi.next(v)), carry);
+        if full {
+            lo_target.put_all(v, sum);
+            hi_target.put_all(v, top);
+        } else {
+            lo_target.put(v, exec, sum);
+            exec = hi_target.put(v, exec, top);
+        }
     }
     pc + 1
 }
