@@ -12,9 +12,12 @@ pub(crate) const ENCODINGS: &[(&str, &str, u16)] = &[
     ("vop2", "Vop2", 64),
     ("vopc", "Vopc", 256),
     ("vop3", "Vop3", 1024),
-    ("vop3p", "Vop3p", 128),
+    ("vop3p", "Vop3p", 256),
+    ("vop3px", "Vop3px", 512),
     ("vopdx", "VopdX", 16),
     ("vopdy", "VopdY", 32),
+    ("vopd3x", "Vopd3X", 64),
+    ("vopd3y", "Vopd3Y", 64),
     ("vinterp", "Vinterp", 128),
     ("vintrp", "Vintrp", 4),
     ("ldsdir", "Ldsdir", 4),
@@ -56,6 +59,12 @@ const FIELDS: &[(&str, &str)] = &[
     ("data1", "Data1"),
     ("srsrc", "Srsrc"),
     ("ssamp", "Ssamp"),
+    ("scale0", "Scale0"),
+    ("scale1", "Scale1"),
+    ("group0", "Group0"),
+    ("group1", "Group1"),
+    ("group2", "Group2"),
+    ("group3", "Group3"),
 ];
 
 /// Types as the tables spell them, with the Rust variant and the dwords of a plain operand.
@@ -118,6 +127,8 @@ pub(crate) const FLAGS: &[(&str, &str)] = &[
     ("mods", "MODS"),
     ("noclamp", "NO_CLAMP"),
     ("bitop3", "BITOP3"),
+    ("scales", "SCALES"),
+    ("formats", "FORMATS"),
 ];
 
 const TRUSTS: &[(&str, &str)] = &[

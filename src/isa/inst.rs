@@ -141,7 +141,7 @@ pub struct Mods {
     pub neg: u8,
     /// Absolute value.
     pub abs: u8,
-    /// VOP3P `neg_hi`.
+    /// VOP3P `neg_hi`; of VOPD3 the Y half's negations, `neg` being the X half's.
     pub neg_hi: u8,
     /// `op_sel`; bit 3 chooses the destination's half.
     pub op_sel: u8,
@@ -175,7 +175,7 @@ pub struct Mods {
     pub tfe: bool,
     /// Typed buffer format (dfmt | nfmt << 4 before GFX10, unified format after).
     pub format: u8,
-    /// Truth table of `v_bitop3`: bit `4a + 2b + c` is the result for those source bits.
+    /// Truth table of `v_bitop3` (of VOPD3 the Y half's): bit `4a + 2b + c` is the result for those source bits.
     pub bitop3: u8,
     /// MFMA `cbsz`.
     pub cbsz: u8,

@@ -4,12 +4,13 @@
 mod decode;
 mod disasm;
 mod family;
+pub mod fuzz;
 mod inst;
 mod row;
 mod tables;
 
 pub use decode::{DecodeError, decode};
-pub use disasm::disassemble;
+pub use disasm::{KernelDirectives, Line, Listing, ObjectListing, disassemble};
 pub use family::{Generation, IsaFamily};
 pub use inst::{
     Dpp, Half, Inst, MAX_BYTES, MAX_OPERANDS, Mods, Operand, Sdwa, SdwaSel, SdwaUnused,

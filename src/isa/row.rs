@@ -19,10 +19,17 @@ pub enum Encoding {
     /// VOP3A and VOP3B, also the VOP3 form of a VOP1, VOP2 or VOPC instruction.
     Vop3,
     Vop3p,
+    /// A matrix instruction of VOP3P with the scales in the two words before it (gfx950, gfx1250). The opcode is that
+    /// of VOP3P, 256 more where a scale is for 16 elements.
+    Vop3px,
     /// X half of a dual instruction.
     VopdX,
     /// Y half of a dual instruction.
     VopdY,
+    /// X half of a dual instruction with three sources (gfx1250).
+    Vopd3X,
+    /// Y half of a dual instruction with three sources.
+    Vopd3Y,
     Vinterp,
     /// GCN's parameter interpolation.
     Vintrp,
@@ -142,6 +149,14 @@ pub enum Field {
     Vaddr2,
     Srsrc2,
     Ssamp,
+    /// Scales of the matrix operands A and B.
+    Scale0,
+    Scale1,
+    /// Groups of a tensor descriptor.
+    Group0,
+    Group1,
+    Group2,
+    Group3,
 }
 
 /// One operand of a row.
@@ -236,6 +251,10 @@ bitflags::bitflags! {
         const NO_CLAMP = 1 << 10;
         /// VOP3: `omod`, abs and neg hold a truth table.
         const BITOP3 = 1 << 11;
+        /// VOP3P: holds the scales of the matrix instruction that follows.
+        const SCALES = 1 << 12;
+        /// Matrix instruction whose operands' formats, and so their registers, `cbsz` and `blgp` choose.
+        const FORMATS = 1 << 13;
     }
 }
 

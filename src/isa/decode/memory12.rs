@@ -113,6 +113,10 @@ impl Decoder {
         let mut operands = Operands::default();
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
             *operand = match spec.field {
+                Field::Group0 => self.resource(row, bits(address, 0, 8), spec.dwords)?,
+                Field::Group1 => self.resource(row, bits(address, 8, 8), spec.dwords)?,
+                Field::Group2 => self.resource(row, bits(address, 16, 8), spec.dwords)?,
+                Field::Group3 => self.resource(row, bits(address, 24, 8), spec.dwords)?,
                 Field::Vdata => vgpr(bits(high, 0, 8), spec.dwords),
                 Field::Vaddr => vgpr(bits(address, 0, 8), spec.dwords),
                 Field::Srsrc => self.resource(row, bits(high, 9, 9), spec.dwords)?,

@@ -3,6 +3,7 @@
 //! Knows: the word layouts of AMD's ISA documents, chapter "Microcode Formats", one module a group of
 //! formats. Must not know: what an instruction does.
 mod fields;
+mod matrix;
 mod memory;
 mod memory12;
 mod scalar;
@@ -169,7 +170,7 @@ impl Decoder {
                     0 => self.vop3p(word),
                     1 => self.vinterp(word),
                     2 => self.bare(Encoding::Ldsdir, bits(word, 20, 2), 1),
-                    _ => Err(self.no_encoding(1)),
+                    _ => self.vopd3(word),
                 },
                 0b11_0100 | 0b11_1001 => self.vimage(word),
                 0b11_0101 => self.vop3(word),

@@ -2,7 +2,7 @@
 use super::super::family::Generation;
 use super::super::inst::{Dpp, Half, Inst, Mods, Operand, Sdwa, SdwaSel, SdwaUnused};
 use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags, Ty};
-use super::fields::{EXEC, VCC, bit, bits, is_16_bit, sgpr, vgpr, vgpr_or_agpr};
+use super::fields::{EXEC, VCC, bit, bits, is_16_bit, sgpr, vgpr};
 use super::{DecodeError, Decoder, Operands};
 
 /// Source numbers that announce another word.
@@ -36,7 +36,8 @@ impl Decoder {
             SDWA if self.family.has_sdwa() => {
                 let extra = self.extra_word(row)?;
                 (src0, src1) = self.sdwa(row, extra, src1, &mut mods)?;
-                if row.encoding == Encoding::Vopc && bit(extra, 15) {
+                let gcn3 = self.family.generation() == Generation::Gfx8;
+                if row.encoding == Encoding::Vopc && bit(extra, 15) && !gcn3 {
                     sdst = bits(extra, 8, 7);
                 }
             }
@@ -194,6 +195,12 @@ impl Decoder {
             mods.omod = bits(word, 14, 2) as u8;
         }
         mods.sdwa = Some(sdwa);
+        // GCN3's forms have VGPRs only, no output modifiers, and clamp on comparisons too
+        if self.family.generation() == Generation::Gfx8 {
+            mods.omod = 0;
+            mods.clamp = bit(word, 13);
+            return Ok((bits(word, 0, 8) + 256, src1));
+        }
         let number = |code: u32, scalar: bool| if scalar { code } else { code + 256 };
         Ok((
             number(bits(word, 0, 8), bit(word, 23)),
@@ -228,7 +235,7 @@ impl Decoder {
     }
 
     /// Operands of VOP3 and VOP3P.
-    fn vop3_operands(
+    pub(super) fn vop3_operands(
         &mut self,
         row: &'static Row,
         word: u32,
@@ -290,67 +297,6 @@ impl Decoder {
         Ok(operands)
     }
 
-    pub(super) fn vop3p(&mut self, word: u32) -> Result<Inst, DecodeError> {
-        let row = self.row(Encoding::Vop3p, bits(word, 16, 7), 2)?;
-        let high = self.words[1];
-        if row.flags.contains(RowFlags::MAI) {
-            return self.mai(row, word, high);
-        }
-        let mut mods = Mods {
-            neg_hi: bits(word, 8, 3) as u8,
-            op_sel: bits(word, 11, 3) as u8,
-            op_sel_hi: (bits(high, 27, 2) | bits(word, 14, 1) << 2) as u8,
-            clamp: bit(word, 15),
-            neg: bits(high, 29, 3) as u8,
-            ..Mods::default()
-        };
-        let operands = self.vop3_operands(row, word, high, &mut mods)?;
-        Ok(self.finish(row, operands, mods))
-    }
-
-    /// VOP3P-MAI (CDNA ISA documents): each of the registers is a VGPR or an AccVGPR.
-    fn mai(&mut self, row: &'static Row, word: u32, high: u32) -> Result<Inst, DecodeError> {
-        let mods = Mods {
-            cbsz: bits(word, 8, 3) as u8,
-            abid: bits(word, 11, 4) as u8,
-            blgp: bits(high, 29, 3) as u8,
-            ..Mods::default()
-        };
-        // CDNA1 has no ACC_CD bit: its results and addends are AccVGPRs
-        let acc_cd = bit(word, 15) || !self.family.has_unified_vgprs();
-        let mut operands = Operands::default();
-        for (operand, spec) in operands.iter_mut().zip(row.operands) {
-            let (code, agpr) = match spec.field {
-                Field::Vdst | Field::VdstTied => (bits(word, 0, 8) + 256, acc_cd),
-                Field::Src0 => (bits(high, 0, 9), bit(high, 27)),
-                Field::Src1 => (bits(high, 9, 9), bit(high, 28)),
-                // the index register of a sparse operation is a VGPR
-                Field::Src2 => (
-                    bits(high, 18, 9),
-                    acc_cd && row.operands[0].field == Field::Vdst,
-                ),
-                _ => continue,
-            };
-            *operand = self.source(row, spec, code)?;
-            if let Operand::Vgpr { index, dwords, .. } = *operand {
-                *operand = vgpr_or_agpr(u32::from(index), dwords, agpr);
-            }
-        }
-        // the moves name their AccVGPR whatever the ACC bits say
-        match row.mnemonic {
-            "v_accvgpr_read_b32" => {
-                operands[0] = as_vgpr(operands[0]);
-                operands[1] = as_agpr(operands[1]);
-            }
-            "v_accvgpr_write_b32" => {
-                operands[0] = as_agpr(operands[0]);
-                operands[1] = as_vgpr(operands[1]);
-            }
-            _ => {}
-        }
-        Ok(self.finish(row, operands, mods))
-    }
-
     /// Dual instructions (RDNA3 ISA, "VOPD"); the halves share one literal.
     pub(super) fn vopd(&mut self, word: u32) -> Result<Inst, DecodeError> {
         let row_x = self.row(Encoding::VopdX, bits(word, 22, 4), 2)?;
@@ -385,6 +331,60 @@ impl Decoder {
                 Field::Src1 => vgpr(src1, spec.dwords),
                 Field::Simm32 => Operand::Literal(self.literal()),
                 Field::VccSrc => sgpr(VCC, spec.registers(self.wave64)),
+                _ => Operand::Off,
+            };
+        }
+        Ok(operands)
+    }
+
+    /// Dual instructions with three sources each (gfx1250). The registers' banks are the assembler's business.
+    pub(super) fn vopd3(&mut self, word: u32) -> Result<Inst, DecodeError> {
+        let row_x = self.row(Encoding::Vopd3X, bits(word, 18, 6), 3)?;
+        let row_y = self.row(Encoding::Vopd3Y, bits(word, 12, 6), 3)?;
+        let [_, second, third, ..] = self.words;
+        let x = [
+            bits(third, 0, 8),
+            bits(word, 0, 9),
+            bits(second, 16, 8),
+            bits(second, 24, 8),
+        ];
+        let y = [
+            bits(third, 24, 8),
+            bits(second, 0, 9),
+            bits(third, 8, 8),
+            bits(third, 16, 8),
+        ];
+        let operands = self.vopd3_half(row_x, x)?;
+        let dual = self.vopd3_half(row_y, y)?;
+        let mut mods = Mods {
+            op_sel_hi: ALL_HIGH,
+            neg: bits(second, 9, 3) as u8,
+            neg_hi: bits(second, 12, 3) as u8,
+            ..Mods::default()
+        };
+        if row_y.flags.contains(RowFlags::BITOP3) {
+            mods.bitop3 = y[3] as u8;
+        }
+        let mut inst = self.finish(row_x, operands, mods);
+        inst.dual = Some((row_y, dual));
+        Ok(inst)
+    }
+
+    /// Destination and sources of one half.
+    fn vopd3_half(&mut self, row: &'static Row, codes: [u32; 4]) -> Result<Operands, DecodeError> {
+        let [vdst, src0, src1, src2] = codes;
+        if matches!(src0, 254 | 255) {
+            return Err(self.bad_operand(row, src0));
+        }
+        let mut operands = Operands::default();
+        for (operand, spec) in operands.iter_mut().zip(row.operands) {
+            *operand = match (spec.field, spec.ty) {
+                (Field::Vdst | Field::VdstTied, _) => vgpr(vdst, spec.dwords),
+                (Field::Src0, _) => self.source(row, spec, src0)?,
+                (Field::Src1, _) => vgpr(src1, spec.dwords),
+                (Field::Src2, Ty::Mask) if src2 < 254 => self.source(row, spec, src2)?,
+                (Field::Src2, Ty::Mask) => return Err(self.bad_operand(row, src2)),
+                (Field::Src2, _) => vgpr(src2, spec.dwords),
                 _ => Operand::Off,
             };
         }
@@ -434,14 +434,14 @@ fn agpr_move(row: &Row, operands: &mut Operands) {
     }
 }
 
-fn as_agpr(operand: Operand) -> Operand {
+pub(super) fn as_agpr(operand: Operand) -> Operand {
     match operand {
         Operand::Vgpr { index, dwords, .. } => Operand::Agpr { index, dwords },
         other => other,
     }
 }
 
-fn as_vgpr(operand: Operand) -> Operand {
+pub(super) fn as_vgpr(operand: Operand) -> Operand {
     match operand {
         Operand::Agpr { index, dwords } => Operand::Vgpr {
             index,

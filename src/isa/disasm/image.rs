@@ -80,10 +80,82 @@ impl Printer<'_> {
     pub(super) fn image(&mut self) {
         match self.family.generation() {
             Generation::Gfx8 | Generation::Gfx9 => self.image_gcn(),
-            _ if self.inst.row.mnemonic.starts_with("tensor_") => {
-                self.text.push_str(self.inst.row.mnemonic);
-            }
+            _ if self.inst.row.mnemonic.starts_with("tensor_") => self.tensor(),
+            _ if self.inst.row.mnemonic.starts_with("image_bvh") => self.ray(&self.fields()),
             _ => self.image_rdna(&self.fields()),
+        }
+    }
+
+    /// Tensor copies; the last two descriptor groups may be missing.
+    fn tensor(&mut self) {
+        let row = self.inst.row;
+        let null = self.family.null();
+        let missing = |operand: &super::super::inst::Operand| matches!(operand, super::super::inst::Operand::Sgpr { index, .. } if Some(*index) == null);
+        let operands = self.inst.operands();
+        let groups = if operands.iter().skip(2).all(missing) {
+            2
+        } else {
+            operands.len()
+        };
+        self.text.push_str(row.mnemonic);
+        for (at, (spec, operand)) in row.operands.iter().zip(operands).take(groups).enumerate() {
+            self.text.push_str(if at == 0 { " " } else { ", " });
+            self.operand(row, spec, *operand);
+        }
+        self.cache_policy(self.inst.mods.cpol);
+    }
+
+    /// Ray intersections: node, extent, origin, direction and its inverse.
+    fn ray(&mut self, fields: &Fields) {
+        let mnemonic = self.inst.row.mnemonic;
+        let node = 1 + u32::from(
+            mnemonic.contains("64") || mnemonic.contains("bvh8") || mnemonic.contains("dual"),
+        );
+        let generation = self.family.generation();
+        let tuples: &[u32] = match (generation, fields.a16) {
+            (Generation::Gfx12, _) if mnemonic.contains("bvh8") => &[2, 2, 3, 3, 1],
+            (Generation::Gfx12, _) if mnemonic.contains("dual") => &[2, 2, 3, 3, 2],
+            (Generation::Gfx10, false) => &[1; 12],
+            (Generation::Gfx10, true) => &[1; 9],
+            (_, false) if node == 2 => &[2, 1, 3, 3, 3],
+            (_, false) => &[1, 1, 3, 3, 3],
+            (_, true) if node == 2 => &[2, 1, 3, 3],
+            (_, true) => &[1, 1, 3, 3],
+        };
+        let total: u32 = match generation {
+            Generation::Gfx10 => tuples.len() as u32 - 2 + node,
+            _ => tuples.iter().sum(),
+        };
+        let data = if mnemonic.contains("dual") || mnemonic.contains("bvh8") {
+            10
+        } else {
+            4
+        };
+        write!(self.text, "{mnemonic} ").ok();
+        self.tuple('v', fields.vdata, data);
+        self.text.push_str(", ");
+        match &fields.addresses {
+            Addresses::Separate(registers) => {
+                self.text.push('[');
+                let count = if generation == Generation::Gfx10 {
+                    total as usize
+                } else {
+                    tuples.len()
+                };
+                for (at, (register, dwords)) in registers.iter().zip(tuples).take(count).enumerate()
+                {
+                    if at > 0 {
+                        self.text.push_str(", ");
+                    }
+                    self.tuple('v', *register, *dwords as u8);
+                }
+                self.text.push(']');
+            }
+            Addresses::Packed(first) => self.tuple('v', *first, total as u8),
+        }
+        self.resource_and_sampler();
+        if fields.a16 {
+            self.text.push_str(" a16");
         }
     }
 
@@ -157,7 +229,8 @@ impl Printer<'_> {
         if mnemonic.starts_with("image_gather4") || mnemonic == "image_msaa_load" {
             dwords = 4;
         }
-        if d16 {
+        // GCN3 does not pack halves
+        if d16 && self.family.generation() > Generation::Gfx8 {
             dwords = dwords.div_ceil(2);
         }
         (dwords + u32::from(tfe)) as u8

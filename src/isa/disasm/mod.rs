@@ -4,17 +4,24 @@
 //! Knows: a decoded instruction. Must not know: symbols; the caller gives a branch target's label.
 mod cache;
 mod image;
+mod kernel;
+mod listing;
 mod modifiers;
 mod names;
+mod object;
 mod operands;
 mod wmma;
 
 use std::fmt::Write as _;
 
-use super::family::IsaFamily;
+use super::family::{Generation, IsaFamily};
 use super::inst::{Inst, Operand};
 use super::row::{Encoding, Field, Row, RowFlags, Ty};
 use operands::Printer;
+
+pub use kernel::KernelDirectives;
+pub use listing::{Line, Listing};
+pub use object::ObjectListing;
 
 /// The text of an instruction, on one line.
 ///
@@ -55,7 +62,7 @@ impl Printer<'_> {
     fn instruction(&mut self) {
         let row = self.inst.row;
         match row.encoding {
-            Encoding::VopdX | Encoding::VopdY => self.dual(),
+            Encoding::VopdX | Encoding::VopdY | Encoding::Vopd3X | Encoding::Vopd3Y => self.dual(),
             Encoding::Mimg => self.image(),
             Encoding::Exp => self.export(),
             Encoding::Vintrp => self.vintrp(),
@@ -84,6 +91,11 @@ impl Printer<'_> {
             return;
         }
         let suffix = match row.encoding {
+            Encoding::Vopc
+                if mods.sdwa.is_some() && self.family.generation() == Generation::Gfx8 =>
+            {
+                ""
+            }
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if mods.sdwa.is_some() => "_sdwa",
             // LLVM leaves the suffix out of RDNA's VOPC
             Encoding::Vopc if mods.dpp.is_some() && !self.family.is_gcn() => "",
@@ -139,6 +151,9 @@ impl Printer<'_> {
             self.text.push_str(" :: ");
             self.text.push_str(row.mnemonic);
             self.list(row, operands);
+            if row.flags.contains(RowFlags::BITOP3) {
+                self.truth_table();
+            }
         }
     }
 
@@ -168,7 +183,16 @@ impl Printer<'_> {
                 } else if spec.field == Field::Soffset && row.encoding == Encoding::Smem {
                     self.text.push_str(if first { " " } else { ", " });
                     first = false;
-                    self.signed_hex(self.inst.mods.offset);
+                    // the form with a register, NULL, where there is no offset
+                    let register = matches!(
+                        self.family.generation(),
+                        Generation::Gfx10 | Generation::Gfx11
+                    );
+                    if register && self.inst.mods.offset == 0 {
+                        self.text.push_str("null");
+                    } else {
+                        self.signed_hex(self.inst.mods.offset);
+                    }
                 }
                 continue;
             }

@@ -20,6 +20,17 @@ impl Printer<'_> {
                 self.swap_controls();
             }
             Encoding::Vop3p if row.flags.contains(RowFlags::MAI) => self.matrix_modifiers(),
+            Encoding::Vop3px if row.flags.contains(RowFlags::MAI) => {
+                let sel = |bits: u8| [bits & 1, bits >> 1 & 1];
+                if mods.op_sel != 0 {
+                    let [a, b] = sel(mods.op_sel);
+                    write!(self.text, " op_sel:[{a},{b},0]").ok();
+                }
+                let [a, b] = sel(mods.op_sel_hi);
+                write!(self.text, " op_sel_hi:[{a},{b},0]").ok();
+                self.matrix_modifiers();
+            }
+            Encoding::Vop3px => self.wmma_modifiers(),
             Encoding::Vop3p if self.family.generation() == Generation::Gfx12 && is_wmma(row) => {
                 if row.mnemonic.starts_with("v_wmma_ld_scale") {
                     self.scale_modifiers();
@@ -77,7 +88,7 @@ impl Printer<'_> {
     }
 
     /// ` bitop3:…`, in LLVM's hexadecimal, which leaves single digits as they are.
-    fn truth_table(&mut self) {
+    pub(super) fn truth_table(&mut self) {
         match self.inst.mods.bitop3 {
             0 => Ok(()),
             table @ 1..=9 => write!(self.text, " bitop3:{table}"),

@@ -1,7 +1,7 @@
 //! One operand: registers, constants, immediates and source modifiers.
 use std::fmt::Write as _;
 
-use super::super::family::IsaFamily;
+use super::super::family::{Generation, IsaFamily};
 use super::super::inst::{Half, Inst, Operand};
 use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags, Ty};
 use super::names;
@@ -13,6 +13,11 @@ pub(super) struct Printer<'a> {
     pub(super) label: Option<&'a str>,
     pub(super) text: String,
 }
+
+/// Inline constants 240 to 248 as halves.
+const HALVES: [u16; 9] = [
+    0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
+];
 
 /// Reads abs and neg in VOP encodings.
 pub(super) const fn is_float(ty: Ty) -> bool {
@@ -56,7 +61,12 @@ impl Printer<'_> {
                 neg = false;
                 abs = false;
             }
+            Encoding::Vop3px => {
+                neg = false;
+                abs = false;
+            }
             Encoding::Vinterp => abs = false,
+            Encoding::Vopd3Y => neg = mods.neg_hi & bit != 0,
             _ => {}
         }
         if let Some(sdwa) = &mods.sdwa {
@@ -132,6 +142,10 @@ impl Printer<'_> {
     pub(super) fn scalar(&mut self, index: u8, dwords: u8) {
         let gcn = self.family.is_gcn();
         let null = self.family.null();
+        let first_ttmp = match self.family.generation() {
+            Generation::Gfx8 => 112,
+            _ => 108,
+        };
         let named = match (index, dwords) {
             (102, 2) if gcn => "flat_scratch",
             (102, 1) if gcn => "flat_scratch_lo",
@@ -148,9 +162,16 @@ impl Printer<'_> {
             (126, 2) => "exec",
             (126, 1) => "exec_lo",
             (127, 1) => "exec_hi",
-            (108..=123, _) => {
+            // GCN3 has the trap handler's addresses before its registers
+            (108, 2) if first_ttmp > 108 => "tba",
+            (108, 1) if first_ttmp > 108 => "tba_lo",
+            (109, 1) if first_ttmp > 108 => "tba_hi",
+            (110, 2) if first_ttmp > 108 => "tma",
+            (110, 1) if first_ttmp > 108 => "tma_lo",
+            (111, 1) if first_ttmp > 108 => "tma_hi",
+            (108..=123, _) if index >= first_ttmp => {
                 self.text.push_str("ttmp");
-                let first = u16::from(index) - 108;
+                let first = u16::from(index - first_ttmp);
                 if dwords <= 1 {
                     write!(self.text, "{first}").ok();
                 } else {
@@ -200,9 +221,6 @@ impl Printer<'_> {
                 if (ty == Ty::F16) == (row.encoding == Encoding::Sopc)
                     && row.encoding != Encoding::Sop1 =>
             {
-                const HALVES: [u16; 9] = [
-                    0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
-                ];
                 write!(self.text, "{:#x}", HALVES[at]).ok();
             }
             _ => {
@@ -216,50 +234,61 @@ impl Printer<'_> {
         }
     }
 
-    /// A literal prints as the inline constant that it equals, else in hexadecimal.
+    /// A literal; `lit` around one that equals an inline constant, so that it stays one.
     fn literal(&mut self, row: &Row, spec: &OperandSpec, value: u32) {
+        let narrow = matches!(
+            spec.ty,
+            Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16 | Ty::Bf16 | Ty::MixF16 | Ty::MixBf16
+        ) && row.encoding != Encoding::Sop1;
+        // assemblers take 16 bits with a sign only as a negative number
+        let negative = i16::try_from(value as i32).is_ok_and(|half| half < -16);
+        if narrow && negative {
+            write!(self.text, "{}", value as i32).ok();
+            return;
+        }
         if spec.field == Field::Simm32 && row.encoding != Encoding::Sopk {
             write!(self.text, "{value:#x}").ok();
             return;
         }
-        let signed = value as i32;
-        // 64-bit operands extend the literal with zeros, or have it as their upper half
-        let wide = matches!(
-            spec.ty,
-            Ty::B64 | Ty::U64 | Ty::I64 | Ty::F64 | Ty::PkF32 | Ty::PkB32
-        );
-        if (0..=64).contains(&signed) || !wide && (-16..0).contains(&signed) {
-            write!(self.text, "{signed}").ok();
-            return;
-        }
-        let float = match spec.ty {
-            Ty::F16 | Ty::I16 | Ty::U16 | Ty::B16 | Ty::PkF16 => None,
-            _ if wide => None,
-            _ => names::FLOAT_BITS.iter().position(|&bits| bits == value),
-        };
-        match float {
-            Some(at) => self.text.push_str(names::INLINE_FLOATS[at]),
-            None => {
-                let value = match spec.ty {
-                    Ty::I16 | Ty::F16 if row.encoding == Encoding::Sop1 => value,
-                    _ if row.mnemonic == "v_cvt_f32_bf16" => value,
-                    Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16 | Ty::Bf16 | Ty::MixF16 | Ty::MixBf16 => {
-                        value & 0xffff
-                    }
-                    _ => value,
-                };
-                write!(self.text, "{value:#x}").ok();
+        let low = value & 0xffff;
+        let small = |signed: i32| (-16..=64).contains(&signed);
+        let (constant, shown) = match spec.ty {
+            // 64-bit operands extend the literal with zeros, or have it as their upper half
+            Ty::B64 | Ty::U64 | Ty::I64 | Ty::F64 | Ty::PkF32 | Ty::PkB32 => (value <= 64, value),
+            _ if narrow => {
+                let half = HALVES.contains(&(low as u16));
+                (small(i32::from(low as i16)) || half || low != value, value)
             }
+            Ty::PkF16 => (
+                small(value as i32) || HALVES.contains(&(value as u16)),
+                value,
+            ),
+            _ => (
+                small(value as i32) || names::FLOAT_BITS.contains(&value),
+                value,
+            ),
+        };
+        // an assembler would take the inline constant, or the 16 bits
+        if constant {
+            write!(self.text, "lit({shown:#x})").ok();
+        } else {
+            write!(self.text, "{shown:#x}").ok();
         }
     }
 
     /// A 64-bit literal; an operand of 32 bits takes its low half.
     fn wide_literal(&mut self, row: &Row, spec: &OperandSpec, word: u8) {
         let value = self.inst.wide_literal(word);
-        if spec.dwords >= 2 {
-            write!(self.text, "{value:#x}").ok();
-        } else {
+        let high = value >> 32;
+        if spec.dwords < 2 {
             self.literal(row, spec, value as u32);
+        } else if spec.ty == Ty::F64 && value as u32 == 0 && high != 0 {
+            // a 32-bit literal is the upper half of a float
+            write!(self.text, "{high:#x}").ok();
+        } else if u32::try_from(value).is_ok() {
+            write!(self.text, "lit64({value:#x})").ok();
+        } else {
+            write!(self.text, "{value:#x}").ok();
         }
     }
 
