@@ -8,6 +8,7 @@ mod base64;
 mod bench;
 mod code;
 mod copy;
+mod define;
 pub mod device;
 mod explain;
 pub mod failure;
@@ -23,6 +24,7 @@ mod parameters;
 pub mod stats;
 mod target;
 pub mod units;
+mod uri;
 pub mod values;
 
 use crate::runtime::DeviceSelection;
@@ -76,6 +78,9 @@ struct GlobalOptions {
     /// Longest time of a launch, such as 500ms or 10s; 0 for none [default: 60s].
     #[arg(long, global = true, value_name = "TIME", value_parser = units::parse_duration)]
     timeout: Option<Duration>,
+    /// Most bytes that compressed bundles of a file may decompress to [default: 4G].
+    #[arg(long, global = true, value_name = "SIZE", value_parser = units::parse_size)]
+    max_decompressed: Option<u64>,
     /// No warnings, hints or progress.
     #[arg(long, short, global = true)]
     quiet: bool,
@@ -111,6 +116,8 @@ pub struct Context {
     pub threads: Option<NonZeroUsize>,
     /// `--timeout` as given; zero means none.
     pub timeout: Option<Duration>,
+    /// `--max-decompressed` as given.
+    pub max_decompressed: Option<u64>,
 }
 
 impl Context {
@@ -130,6 +137,7 @@ impl Context {
             device: device.map(device::parse).transpose()?.unwrap_or_default(),
             threads: global.threads,
             timeout: global.timeout,
+            max_decompressed: global.max_decompressed,
         })
     }
 }

@@ -50,6 +50,25 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
+    /// The table without some of its columns.
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Table {
+        let kept: Vec<usize> = (0..self.header.len())
+            .filter(|column| {
+                let name = self.header.get(*column);
+                name.is_some_and(|name| !names.contains(&name.as_str()))
+            })
+            .collect();
+        let pick = |row: &Vec<String>| {
+            let cells = kept.iter().map(|column| row.get(*column).cloned());
+            cells.map(Option::unwrap_or_default).collect()
+        };
+        Table {
+            header: pick(&self.header),
+            rows: self.rows.iter().map(pick).collect(),
+        }
+    }
+
     /// Comma-separated values (RFC 4180, lines ended by a line feed).
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         for row in std::iter::once(&self.header).chain(&self.rows) {

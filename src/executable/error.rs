@@ -3,7 +3,7 @@
 //! Knows: every rule of placing, resolving and relocating. Must not know: exit codes or how messages are shown.
 
 use super::segment_memory::SegmentMemoryError;
-use crate::loader::{HsaStatus, Mismatch, RelocationType, Version};
+use crate::loader::{HsaStatus, Mismatch, RelocationType};
 
 /// Who defines a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +58,9 @@ impl std::fmt::Display for UnresolvedSymbol {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecutableError {
-    /// Code object V2.
-    #[error("code object {version} is described, not loaded; rebuild with -mcode-object-version=5")]
-    UnsupportedVersion {
-        /// The version.
-        version: Version,
-    },
+    /// An object that the linker has not seen.
+    #[error("unlinked object file (ET_REL): link it with `ld.lld -shared -o kernel.hsaco`")]
+    Unlinked,
     /// Built for something else.
     #[error("the code object does not run on the agent")]
     Incompatible(#[source] Mismatch),
@@ -112,7 +109,7 @@ impl ExecutableError {
     #[must_use]
     pub const fn status(&self) -> HsaStatus {
         match self {
-            Self::UnsupportedVersion { .. } | Self::Relocation { .. } | Self::Span { .. } => {
+            Self::Unlinked | Self::Relocation { .. } | Self::Span { .. } => {
                 HsaStatus::ERROR_INVALID_CODE_OBJECT
             }
             Self::Incompatible(_) => HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS,
@@ -126,7 +123,7 @@ impl ExecutableError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::UnsupportedVersion { .. } => "unsupported_code_object_version",
+            Self::Unlinked => "unlinked_object",
             Self::Incompatible(_) => "incompatible_target",
             Self::AlreadyDefined { .. } => "symbol_already_defined",
             Self::Unresolved(_) => "unresolved_symbol",

@@ -25,7 +25,7 @@ pub use relocate::AppliedRelocation;
 pub use segment_memory::{SegmentMemory, SegmentMemoryError};
 
 use crate::loader::symbol::{Binding, Visibility};
-use crate::loader::{CodeObject, DeviceAddr, Symbol, SymbolPlace, TargetId, Version};
+use crate::loader::{CodeObject, DeviceAddr, Symbol, SymbolPlace, TargetId};
 use segment_memory::Owned;
 
 /// Code objects of one agent, not yet frozen.
@@ -51,17 +51,15 @@ impl<M: SegmentMemory> Executable<M> {
     /// Returns the object's number. On an error nothing of the object counts as loaded.
     ///
     /// # Errors
-    /// An object of version 2, one that does not run on `agent`, a global symbol that is already defined, a memory
+    /// An unlinked object, one that does not run on `agent`, a global symbol that is already defined, a memory
     /// that cannot be reserved or written.
     pub fn load(
         &mut self,
         object: &Arc<CodeObject>,
         agent: &TargetId,
     ) -> Result<usize, ExecutableError> {
-        if object.version == Version::V2 {
-            return Err(ExecutableError::UnsupportedVersion {
-                version: object.version,
-            });
+        if !object.linked {
+            return Err(ExecutableError::Unlinked);
         }
         object
             .compatibility(agent)

@@ -193,7 +193,7 @@ fn duplicates_name_both_definers() {
 }
 
 #[test]
-fn refuses_other_targets_and_v2() {
+fn refuses_other_targets_and_unlinked_objects() {
     let mut executable = executable();
     let error = executable
         .load(&object("provider.hsaco"), &target("gfx942"))
@@ -207,9 +207,14 @@ fn refuses_other_targets_and_v2() {
         crate::loader::HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS
     );
     let error = executable
-        .load(&object("v2_gfx906.hsaco"), &target("gfx906"))
+        .load(&object("unlinked.o"), &target("gfx90a"))
         .unwrap_err();
-    assert!(error.to_string().contains("V2"));
+    assert!(error.to_string().contains("ET_REL"));
+    assert!(
+        executable
+            .load(&object("v2_gfx906.hsaco"), &target("gfx906"))
+            .is_ok()
+    );
     assert!(
         executable
             .load(&object("v6_gfx11_generic.hsaco"), &target("gfx1151"))

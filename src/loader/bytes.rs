@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A cheap handle on a byte range of a file that is held in memory.
 #[derive(Clone)]
 pub struct Bytes {
-    data: Arc<[u8]>,
+    data: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
@@ -41,22 +41,20 @@ impl Deref for Bytes {
     }
 }
 
-impl From<Arc<[u8]>> for Bytes {
-    fn from(data: Arc<[u8]>) -> Self {
-        let range = 0..data.len();
-        Self { data, range }
-    }
-}
-
 impl From<Vec<u8>> for Bytes {
+    // takes the vector over: files of hundreds of megabytes are not copied
     fn from(data: Vec<u8>) -> Self {
-        Self::from(Arc::<[u8]>::from(data))
+        let range = 0..data.len();
+        Self {
+            data: Arc::new(data),
+            range,
+        }
     }
 }
 
 impl From<&[u8]> for Bytes {
     fn from(data: &[u8]) -> Self {
-        Self::from(Arc::<[u8]>::from(data))
+        Self::from(data.to_vec())
     }
 }
 

@@ -3,7 +3,7 @@
 //! Knows: how header, segments, symbols, notes, metadata and descriptors fit together. Must not know: where it will be
 //! loaded, containers it came from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -19,7 +19,8 @@ use super::sections::{Note, Section, SectionTables, notes};
 use super::symbol::{Symbol, SymbolIndex, SymbolOffset, SymbolType};
 use super::target::WaveSize;
 use super::target_id::{MatchKind, Mismatch, TargetError, TargetId, compatibility};
-use super::v2::{self, V2Summary};
+use super::unlinked::Layout;
+use super::v2::{self, KERNEL_CODE_ALIGN, KERNEL_CODE_SIZE, KernelCode};
 
 /// Vendor name of the notes of V3 and later.
 pub const NOTE_NAME_AMDGPU: &str = "AMDGPU";
@@ -29,7 +30,7 @@ pub const NT_AMDGPU_METADATA: u32 = 32;
 /// Code object version, from `e_ident[EI_ABIVERSION]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// `amd_kernel_code_t` and YAML: described, never loaded.
+    /// ABI version 0: `amd_kernel_code_t` and YAML metadata.
     V2,
     /// ABI version 1.
     V3,
@@ -42,7 +43,7 @@ pub enum Version {
 }
 
 impl Version {
-    const fn from_abi(abi_version: u8) -> Option<Self> {
+    pub(in crate::loader) const fn from_abi(abi_version: u8) -> Option<Self> {
         Some(match abi_version {
             0 => Self::V2,
             1 => Self::V3,
@@ -91,6 +92,8 @@ pub struct Kernel {
     pub wave_size: WaveSize,
     /// Registers of a wave, from the descriptor.
     pub registers: RegisterCounts,
+    /// The `amd_kernel_code_t` that V2 has in place of a descriptor.
+    pub kernel_code: Option<KernelCode>,
 }
 
 impl Kernel {
@@ -159,6 +162,8 @@ pub struct CodeObject {
     pub abi_version: u8,
     /// `e_flags`.
     pub e_flags: u32,
+    /// `ET_DYN`. Others are described and not loaded; addresses in them are made up by section.
+    pub linked: bool,
     /// What it was built for.
     pub target_id: TargetId,
     /// Kernels: those of the metadata in its order, then descriptors that it does not list.
@@ -169,7 +174,7 @@ pub struct CodeObject {
     pub dynamic_symbols: Vec<Symbol>,
     /// `.symtab`, empty when stripped.
     pub static_symbols: Vec<Symbol>,
-    /// Dynamic relocations.
+    /// Dynamic relocations; those of all loaded sections where the object is not linked.
     pub relocations: Vec<Relocation>,
     /// Notes.
     pub notes: Vec<Note>,
@@ -178,10 +183,12 @@ pub struct CodeObject {
     /// Metadata without its kernels, which are in [`Self::kernels`].
     pub metadata: Option<Metadata>,
     metadata_range: Option<Range<usize>>,
-    /// Set for V2, which has no kernels here.
-    pub v2: Option<V2Summary>,
+    /// V2's metadata as it is in the file.
+    pub metadata_yaml: Option<String>,
     /// What is odd and does not matter.
     pub warnings: Vec<LoadWarning>,
+    /// Unlinked: what relocations would write into descriptors.
+    relative: BTreeMap<u64, i64>,
     index: SymbolIndex,
     debug: OnceLock<DebugInfo>,
 }
@@ -202,15 +209,31 @@ impl CodeObject {
             Version::V2 => None,
             _ => Some(TargetId::from_e_flags(header.abi_version, header.flags)?),
         };
-        let headers = ProgramHeaders::parse(&bytes, &header)?;
+        let mut tables = SectionTables::parse(&bytes, &mut warnings);
+        let (headers, dynamic, relative) = if header.linked {
+            let headers = ProgramHeaders::parse(&bytes, &header)?;
+            let dynamic = DynamicTables::parse(&bytes, &headers)?;
+            (headers, dynamic, BTreeMap::new())
+        } else {
+            let layout = Layout::new(&bytes, &mut tables)?;
+            let headers = ProgramHeaders {
+                segments: layout.segments,
+                ..ProgramHeaders::default()
+            };
+            let dynamic = DynamicTables {
+                relocations: layout.relocations,
+                ..DynamicTables::default()
+            };
+            (headers, dynamic, layout.relative)
+        };
         let DynamicTables {
             symbols: dynamic_symbols,
             relocations,
-        } = DynamicTables::parse(&bytes, &headers)?;
+        } = dynamic;
         let SectionTables {
             sections,
             symbols: static_symbols,
-        } = SectionTables::parse(&bytes, &mut warnings);
+        } = tables;
         let notes = notes(&bytes, &headers, &sections, &mut warnings)?;
         let target_id = match known_target {
             Some(target_id) => target_id,
@@ -220,6 +243,7 @@ impl CodeObject {
             version,
             abi_version: header.abi_version,
             e_flags: header.flags,
+            linked: header.linked,
             target_id,
             kernels: Vec::new(),
             segments: headers.segments,
@@ -231,14 +255,14 @@ impl CodeObject {
             sections,
             metadata: None,
             metadata_range: None,
-            v2: None,
+            metadata_yaml: None,
             warnings,
+            relative,
             debug: OnceLock::new(),
             bytes,
         };
         if version == Version::V2 {
-            let symbols = object.dynamic_symbols.iter().chain(&object.static_symbols);
-            object.v2 = Some(V2Summary::new(&object.bytes, &object.notes, symbols));
+            object.read_v2_kernels()?;
         } else {
             let bits = target_id.ignored_bits(header.abi_version, header.flags);
             if bits != 0 {
@@ -252,6 +276,80 @@ impl CodeObject {
             object.read_kernels()?;
         }
         Ok(object)
+    }
+
+    /// Kernels of V2: symbols of their own type, in the metadata's order and then in that of the symbols.
+    fn read_v2_kernels(&mut self) -> Result<(), LoadError> {
+        let mut listed = Vec::new();
+        match v2::metadata_yaml(&self.bytes, &self.notes) {
+            Some((yaml, offset)) => {
+                let mut metadata = Metadata::parse_v2(&yaml)
+                    .map_err(|source| LoadError::Metadata { offset, source })?;
+                listed = std::mem::take(&mut metadata.kernels);
+                self.metadata = Some(metadata);
+                self.metadata_yaml = Some(yaml);
+            }
+            None => self.warnings.push(LoadWarning::NoMetadata),
+        }
+        let mut found: Vec<(String, u64)> = Vec::new();
+        let mut known = HashSet::new();
+        for symbol in self.dynamic_symbols.iter().chain(&self.static_symbols) {
+            if symbol.kind == SymbolType::AMDGPU_HSA_KERNEL
+                && symbol.is_defined()
+                && known.insert(symbol.name.as_str())
+            {
+                found.push((symbol.name.clone(), symbol.value));
+            }
+        }
+        for metadata in listed {
+            let at = found.iter().position(|(name, _)| *name == metadata.name);
+            let Some(at) = at else {
+                return Err(LoadError::NoDescriptor {
+                    symbol: metadata.name.clone(),
+                    kernel: metadata.name,
+                });
+            };
+            let (name, vaddr) = found.remove(at);
+            self.add_v2_kernel(name, vaddr, Some(metadata))?;
+        }
+        for (name, vaddr) in found {
+            if self.metadata.is_some() {
+                self.warnings
+                    .push(LoadWarning::KernelWithoutMetadata(name.clone()));
+            }
+            self.add_v2_kernel(name, vaddr, None)?;
+        }
+        Ok(())
+    }
+
+    fn add_v2_kernel(
+        &mut self,
+        name: String,
+        vaddr: u64,
+        metadata: Option<KernelMetadata>,
+    ) -> Result<(), LoadError> {
+        let wrong = |problem: String| LoadError::Descriptor {
+            kernel: name.clone(),
+            vaddr,
+            problem,
+        };
+        let code = self
+            .bytes_at(vaddr, KERNEL_CODE_SIZE as u64)
+            .and_then(KernelCode::from_bytes)
+            .ok_or_else(|| {
+                wrong(
+                    "the 256 bytes of its amd_kernel_code_t are not in the file part of any PT_LOAD segment"
+                        .to_owned(),
+                )
+            })?;
+        if !vaddr.is_multiple_of(KERNEL_CODE_ALIGN) {
+            return Err(wrong("it is not aligned to 256 bytes".to_owned()));
+        }
+        if let Some(problem) = code.problem() {
+            return Err(wrong(problem));
+        }
+        let symbol = name.clone();
+        self.push_kernel(name, symbol, vaddr, metadata, code.descriptor(), Some(code))
     }
 
     fn read_kernels(&mut self) -> Result<(), LoadError> {
@@ -335,7 +433,27 @@ impl CodeObject {
         if !vaddr.is_multiple_of(DESCRIPTOR_SIZE as u64) {
             return Err(wrong("it is not aligned to 64 bytes".to_owned()));
         }
-        let descriptor = KernelDescriptor::from_bytes(&raw);
+        let mut descriptor = KernelDescriptor::from_bytes(&raw);
+        if let Some(offset) = self.relative.get(&vaddr.saturating_add(16)) {
+            descriptor.entry_byte_offset = *offset;
+        }
+        self.push_kernel(name, symbol, vaddr, metadata, descriptor, None)
+    }
+
+    fn push_kernel(
+        &mut self,
+        name: String,
+        symbol: String,
+        vaddr: u64,
+        metadata: Option<KernelMetadata>,
+        descriptor: KernelDescriptor,
+        kernel_code: Option<KernelCode>,
+    ) -> Result<(), LoadError> {
+        let wrong = |problem| LoadError::Descriptor {
+            kernel: name.clone(),
+            vaddr,
+            problem,
+        };
         let entry_vaddr = vaddr
             .checked_add_signed(descriptor.entry_byte_offset)
             .filter(|entry| self.is_code(*entry))
@@ -407,6 +525,7 @@ impl CodeObject {
             descriptor,
             descriptor_vaddr: vaddr,
             entry_vaddr,
+            kernel_code,
         });
         Ok(())
     }
@@ -472,6 +591,19 @@ impl CodeObject {
         all()
             .find(|symbol| symbol.is_defined())
             .or_else(|| all().next())
+    }
+
+    /// The symbol that a relocation refers to; `None` where it refers to none.
+    #[must_use]
+    pub fn relocation_symbol(&self, relocation: &Relocation) -> Option<&Symbol> {
+        let table = if self.linked {
+            &self.dynamic_symbols
+        } else {
+            &self.static_symbols
+        };
+        (relocation.symbol != 0)
+            .then(|| table.get(relocation.symbol as usize))
+            .flatten()
     }
 
     /// The symbol that covers an address of the object.

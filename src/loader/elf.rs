@@ -31,6 +31,8 @@ pub struct Header {
     pub abi_version: u8,
     /// `e_flags`.
     pub flags: u32,
+    /// `ET_DYN`; otherwise `ET_REL`.
+    pub linked: bool,
     phoff: u64,
     phnum: u16,
 }
@@ -134,11 +136,11 @@ impl Header {
         if bytes.len() < HEADER_SIZE {
             return Err(truncated());
         }
-        match u16_at(bytes, 16).ok_or_else(truncated)? {
-            1 => return Err(LoadError::Unlinked),
-            3 => {}
+        let linked = match u16_at(bytes, 16).ok_or_else(truncated)? {
+            1 => false,
+            3 => true,
             other => return Err(LoadError::Type(other)),
-        }
+        };
         let version = u32_at(bytes, 20).ok_or_else(truncated)?;
         expect("e_version", 20, version.into(), 1, "1")?;
         let phoff = u64_at(bytes, 32).ok_or_else(truncated)?;
@@ -157,6 +159,7 @@ impl Header {
         Ok(Self {
             abi_version,
             flags,
+            linked,
             phoff,
             phnum,
         })

@@ -3,40 +3,10 @@
 //! Knows: every rule that the loader checks, with the offending value, its file offset and the limit. Must not know:
 //! exit codes or how messages are shown.
 
+use super::container::ContainerError;
 use super::metadata::MetadataError;
 use super::status::HsaStatus;
 use super::target_id::TargetError;
-
-/// Something that holds code objects, or could, and is not a bare code object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ContainerKind {
-    /// `__CLANG_OFFLOAD_BUNDLE__`.
-    OffloadBundle,
-    /// `CCOB`, a compressed offload bundle.
-    CompressedBundle,
-    /// clang's `.llvm.offloading` binary (magic 0x10ff10ad).
-    OffloadBinary,
-    /// A host ELF with AMD GPU code in a section.
-    HostElf,
-    /// A Windows PE file.
-    Pe,
-    /// A static library.
-    Archive,
-}
-
-impl std::fmt::Display for ContainerKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::OffloadBundle => "clang offload bundle",
-            Self::CompressedBundle => "compressed clang offload bundle (CCOB)",
-            Self::OffloadBinary => "clang offload binary",
-            Self::HostElf => "host ELF file with embedded AMD GPU code",
-            Self::Pe => "Windows PE file",
-            Self::Archive => "static library",
-        })
-    }
-}
 
 /// Why a file or a range of it could not be read as a code object. Offsets are from the start of the range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,9 +26,9 @@ pub enum LoadError {
     /// Neither an ELF file nor anything else that is known.
     #[error("not a code object: it starts with {0:02x?}, an ELF file with 7f 45 4c 46")]
     NotElf([u8; 4]),
-    /// A container that cannot be opened.
-    #[error("{0} is not supported yet as a container; unbundle it and pass the code object itself")]
-    Container(ContainerKind),
+    /// A container that cannot be opened, or holds nothing.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
     /// Something reaches past the end.
     #[error("truncated: {what} at offset {offset:#x} needs {need} bytes, the file has {len}")]
     Truncated {
@@ -202,7 +172,8 @@ impl LoadError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Empty | Self::Text | Self::Bitcode | Self::NotElf(_) => "not_a_code_object",
-            Self::Container(_) => "unsupported_container",
+            Self::Container(ContainerError::NoDeviceCode { .. }) => "no_device_code",
+            Self::Container(_) => "bad_container",
             Self::Truncated { .. } => "truncated",
             Self::Machine { .. } => "wrong_machine",
             Self::Header { .. } | Self::OsAbi { .. } | Self::Type(_) => "bad_elf_header",

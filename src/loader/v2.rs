@@ -1,12 +1,13 @@
-//! Code object V2, as far as naming it needs.
+//! Code object V2: notes that name the target, kernels as `amd_kernel_code_t`.
 //!
-//! Knows: the "AMD" notes of AMDGPUUsage, "Code Object V2 Note Records". Must not know: `amd_kernel_code_t`; objects
-//! of this version are described and never loaded.
+//! Knows: AMDGPUUsage, "Code Object V2 Note Records" and its processor table; the layout of `amd_kernel_code_t` (LLVM's
+//! AMDKernelCodeT.h). Must not know: the YAML of the metadata. The words that a packet processor reads lie where a
+//! kernel descriptor has them, so a kernel of this version starts like any other.
 
-use super::bytes::{range_at, u16_at, u32_at};
+use super::bytes::{range_at, u16_at, u32_at, u64_at};
+use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
 use super::error::LoadError;
 use super::sections::Note;
-use super::symbol::{Symbol, SymbolType};
 use super::target::Target;
 use super::target_id::{Feature, TargetId};
 
@@ -19,13 +20,121 @@ pub(super) const NT_AMD_HSA_METADATA: u32 = 10;
 /// `NT_AMD_HSA_ISA_NAME`.
 pub(super) const NT_AMD_HSA_ISA_NAME: u32 = 11;
 
-/// What a V2 object says about itself.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct V2Summary {
-    /// Names of its kernels: symbols of type `STT_AMDGPU_HSA_KERNEL`.
-    pub kernels: Vec<String>,
-    /// The metadata's YAML text.
-    pub metadata_yaml: Option<String>,
+/// Size of `amd_kernel_code_t`.
+pub(super) const KERNEL_CODE_SIZE: usize = 256;
+/// Alignment of `amd_kernel_code_t`.
+pub(super) const KERNEL_CODE_ALIGN: u64 = 256;
+
+/// `amd_kernel_code_t`. Fields are as in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelCode {
+    /// `amd_kernel_code_version_major` and `minor`.
+    pub version: [u32; 2],
+    /// `amd_machine_kind`: 1 is AMDGPU.
+    pub machine_kind: u16,
+    /// `amd_machine_version_major`, `minor` and `stepping`.
+    pub machine_version: [u16; 3],
+    /// `kernel_code_entry_byte_offset`.
+    pub entry_byte_offset: i64,
+    /// `compute_pgm_rsrc1`.
+    pub rsrc1: u32,
+    /// `compute_pgm_rsrc2`.
+    pub rsrc2: u32,
+    /// `code_properties`.
+    pub code_properties: u32,
+    /// `workitem_private_segment_byte_size`.
+    pub private_segment_size: u32,
+    /// `workgroup_group_segment_byte_size`.
+    pub group_segment_size: u32,
+    /// `gds_segment_byte_size`.
+    pub gds_segment_size: u32,
+    /// `kernarg_segment_byte_size`.
+    pub kernarg_segment_size: u64,
+    /// `workgroup_fbarrier_count`.
+    pub fbarrier_count: u32,
+    /// `wavefront_sgpr_count`.
+    pub sgpr_count: u16,
+    /// `workitem_vgpr_count`.
+    pub vgpr_count: u16,
+    /// `kernarg_segment_alignment`, as a power of two.
+    pub kernarg_align_log2: u8,
+    /// `wavefront_size`, as a power of two.
+    pub wave_size_log2: u8,
+}
+
+/// `ENABLE_SGPR_PRIVATE_SEGMENT_BUFFER` to `ENABLE_SGPR_PRIVATE_SEGMENT_SIZE`: the same bits in a descriptor.
+const USER_SGPR_PROPERTIES: u32 = 0x7f;
+/// `ENABLE_SGPR_GRID_WORKGROUP_COUNT_X`, `Y` and `Z`, which no compiler has ever set for HSA.
+const GRID_WORKGROUP_COUNTS: u32 = 0x380;
+/// `IS_DYNAMIC_CALLSTACK`.
+const DYNAMIC_CALL_STACK: u32 = 1 << 20;
+/// `USES_DYNAMIC_STACK` of a descriptor.
+const USES_DYNAMIC_STACK: u16 = 1 << 11;
+
+impl KernelCode {
+    /// Takes the fields from the structure's bytes; `None` when they are too few.
+    #[must_use]
+    pub fn from_bytes(raw: &[u8]) -> Option<Self> {
+        raw.get(..KERNEL_CODE_SIZE)?;
+        Some(Self {
+            version: [u32_at(raw, 0)?, u32_at(raw, 4)?],
+            machine_kind: u16_at(raw, 8)?,
+            machine_version: [u16_at(raw, 10)?, u16_at(raw, 12)?, u16_at(raw, 14)?],
+            entry_byte_offset: u64_at(raw, 16)?.cast_signed(),
+            rsrc1: u32_at(raw, 48)?,
+            rsrc2: u32_at(raw, 52)?,
+            code_properties: u32_at(raw, 56)?,
+            private_segment_size: u32_at(raw, 60)?,
+            group_segment_size: u32_at(raw, 64)?,
+            gds_segment_size: u32_at(raw, 68)?,
+            kernarg_segment_size: u64_at(raw, 72)?,
+            fbarrier_count: u32_at(raw, 80)?,
+            sgpr_count: u16_at(raw, 84)?,
+            vgpr_count: u16_at(raw, 86)?,
+            kernarg_align_log2: *raw.get(100)?,
+            wave_size_log2: *raw.get(103)?,
+        })
+    }
+
+    /// What is said here and cannot be kept; `None` when there is nothing.
+    pub(super) fn problem(&self) -> Option<String> {
+        if self.version[0] != 1 {
+            let [major, minor] = self.version;
+            return Some(format!(
+                "amd_kernel_code_version is {major}.{minor}, 1.x is known"
+            ));
+        }
+        if self.code_properties & GRID_WORKGROUP_COUNTS != 0 {
+            return Some(format!(
+                "code_properties {:#x} ask for workgroup counts in SGPRs, which nothing sets",
+                self.code_properties
+            ));
+        }
+        u32::try_from(self.kernarg_segment_size).err().map(|_| {
+            let size = self.kernarg_segment_size;
+            format!("kernarg_segment_byte_size is {size:#x}")
+        })
+    }
+
+    /// The descriptor that says the same.
+    #[must_use]
+    pub fn descriptor(&self) -> KernelDescriptor {
+        let stack = if self.code_properties & DYNAMIC_CALL_STACK != 0 {
+            USES_DYNAMIC_STACK
+        } else {
+            0
+        };
+        KernelDescriptor {
+            group_segment_fixed_size: self.group_segment_size,
+            private_segment_fixed_size: self.private_segment_size,
+            kernarg_size: u32::try_from(self.kernarg_segment_size).unwrap_or(u32::MAX),
+            entry_byte_offset: self.entry_byte_offset,
+            rsrc1: self.rsrc1,
+            rsrc2: self.rsrc2,
+            properties: (self.code_properties & USER_SGPR_PROPERTIES) as u16 | stack,
+            ..KernelDescriptor::from_bytes(&[0; DESCRIPTOR_SIZE])
+        }
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -36,30 +145,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
 }
 
-impl V2Summary {
-    pub(super) fn new<'a>(
-        bytes: &[u8],
-        notes: &[Note],
-        symbols: impl Iterator<Item = &'a Symbol>,
-    ) -> Self {
-        let mut kernels: Vec<String> = Vec::new();
-        for symbol in symbols
-            .filter(|symbol| symbol.kind == SymbolType::AMDGPU_HSA_KERNEL && symbol.is_defined())
-        {
-            if !kernels.contains(&symbol.name) {
-                kernels.push(symbol.name.clone());
-            }
-        }
-        let metadata_yaml = notes
-            .iter()
-            .find(|note| note.name == NOTE_NAME_AMD && note.kind == NT_AMD_HSA_METADATA)
-            .and_then(|note| bytes.get(note.desc.clone()))
-            .map(text);
-        Self {
-            kernels,
-            metadata_yaml,
-        }
-    }
+/// The metadata's YAML text and where the note's descriptor lies.
+pub(super) fn metadata_yaml(bytes: &[u8], notes: &[Note]) -> Option<(String, u64)> {
+    notes
+        .iter()
+        .find(|note| note.name == NOTE_NAME_AMD && note.kind == NT_AMD_HSA_METADATA)
+        .and_then(|note| Some((text(bytes.get(note.desc.clone())?), note.desc.start as u64)))
 }
 
 /// The target: from the ISA name note, else from the ISA version note.

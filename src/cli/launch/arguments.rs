@@ -53,7 +53,7 @@ impl Buffers {
     pub(super) fn initialise(&self, bindings: &Bindings) -> Result<(), Failure> {
         for (buffer, binding) in self.0.iter().zip(&bindings.list) {
             if let (Some(buffer), Value::Buffer(content)) = (buffer, &binding.value) {
-                write(buffer, content)?;
+                write_content(buffer, content)?;
             }
         }
         Ok(())
@@ -65,7 +65,7 @@ impl Buffers {
 }
 
 /// Writes a content into a buffer, a chunk at a time.
-fn write(buffer: &Buffer, content: &Content) -> Result<(), Failure> {
+pub(in crate::cli) fn write_content(buffer: &Buffer, content: &Content) -> Result<(), Failure> {
     let size = content.ty().size_bytes() as u64;
     let per_chunk = CHUNK_BYTES / size;
     let mut first = 0;

@@ -9,6 +9,8 @@ mod report;
 mod results;
 mod session;
 
+pub(super) use arguments::write_content;
+
 use super::failure::{Exit, Failure};
 use super::output::Outcome;
 use super::units::{self, Triple};
@@ -75,6 +77,9 @@ pub(super) struct LaunchSpec {
     /// Set a global before every launch; VALUE as for --arg.
     #[arg(long, value_name = "SYM=VALUE", help_heading = "Arguments")]
     set_global: Vec<String>,
+    /// Resolve an external symbol: addr:0x…, or a buffer as for --arg, whose address is used.
+    #[arg(long, value_name = "SYM=VALUE", help_heading = "Arguments")]
+    define: Vec<String>,
     /// What a buffer must hold after the launch; exit 1 if it does not.
     #[arg(long, value_name = "NAME=[TYPE[N]:]INIT", help_heading = "Results")]
     expect: Vec<String>,

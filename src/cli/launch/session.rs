@@ -6,15 +6,17 @@ use super::globals::{Pristine, Setting};
 use super::report::{ArgView, KernargView, LaunchReport};
 use super::results::Expectation;
 use super::{DEFAULT_TIMEOUT, Hostcall, LaunchSpec, geometry, refused};
+use crate::cli::define::{Defined, Definitions};
 use crate::cli::device::DeviceView;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::input::{self, Entry, Input};
+use crate::cli::input::{self, Input};
 use crate::cli::kernarg_map::{self, FieldKind};
 use crate::cli::load::kernel_names;
 use crate::cli::values::{
     self, ArgSpec, Bindings, ExpectSpec, Parameter, Tolerance, Value, ValueSource,
 };
 use crate::cli::{Context, interrupt, kernels, parameters, target};
+use crate::loader::Entry;
 use crate::runtime::{
     Agent, Arguments, DeviceOutput, DispatchError, Kernel, LaunchOptions, LoadOptions,
     LoadedExecutable, PreparedArguments, Queue, QueueOptions, Runtime, WaitOptions,
@@ -32,6 +34,7 @@ pub(in crate::cli) struct Session {
     pub(super) bindings: Bindings,
     pub(super) buffers: Buffers,
     settings: Vec<Setting>,
+    defined: Defined,
     pristine: Pristine,
     pub(super) expectations: Vec<Expectation>,
     raw: Option<RawKernarg>,
@@ -68,7 +71,8 @@ impl Session {
             rtol: tolerance("--rtol", spec.rtol)?,
             atol: tolerance("--atol", spec.atol)?,
         };
-        let input = input::read(&spec.file)?;
+        let definitions = Definitions::parse(&spec.define)?;
+        let input = input::read(&spec.file, context)?;
         let (runtime, entry) = place(&input, spec, context)?;
         let agent = runtime
             .agents()
@@ -76,7 +80,7 @@ impl Session {
             .cloned()
             .ok_or_else(|| Failure::new(Exit::Environment, "no_device", "there is no GPU"))?;
         target::executes(&input.name, &agent)?;
-        let object = &entry.object;
+        let object = input.object(entry)?;
         for warning in &object.warnings {
             context.talk.detail(&format!("{}: {warning}", input.name));
         }
@@ -86,8 +90,12 @@ impl Session {
                 message: format!("{}: {}", input.name, failure.message),
                 ..failure
             })?;
+        let defined = definitions.place(&agent, object)?;
+        let options = LoadOptions {
+            define: &defined.list(),
+        };
         let executable = agent
-            .load(object, &LoadOptions::default())
+            .load(object, &options)
             .map_err(|error| Failure::executable(&input.name, &error))?;
         let kernel = executable.kernel(&names[selected].symbol).ok_or_else(|| {
             Failure::new(
@@ -143,6 +151,7 @@ impl Session {
             bindings,
             buffers,
             settings,
+            defined,
             pristine,
             expectations,
             raw,
@@ -158,6 +167,7 @@ impl Session {
     /// Fills buffers and globals with what they hold before a launch.
     pub(in crate::cli) fn initialise(&self) -> Result<(), Failure> {
         self.buffers.initialise(&self.bindings)?;
+        self.defined.initialise()?;
         self.pristine.restore(&self.executable)?;
         self.settings
             .iter()
@@ -398,14 +408,7 @@ fn place<'a>(
     let runtime = target::open_for(input, &candidates, context, spec.deterministic)?;
     let device = runtime.agents().first().map(Agent::target);
     let Some((entry, _reason)) = target::choose(&candidates, device.as_ref()) else {
-        return Err(match &device {
-            Some(device) => target::nothing_fits(input, &candidates, device),
-            None => Failure::new(
-                Exit::File,
-                "no_entry",
-                format!("{}: it holds no code object", input.name),
-            ),
-        });
+        return Err(target::nothing_fits(input, &candidates, device.as_ref()));
     };
     Ok((runtime, entry))
 }

@@ -238,10 +238,7 @@ pub(super) fn relocations(
 ) -> Vec<RelocationView> {
     let applied = loaded.map_or(&[][..], |loaded| loaded.frozen().relocations());
     let view = |relocation: &Relocation| {
-        let symbol = object
-            .dynamic_symbols
-            .get(relocation.symbol as usize)
-            .filter(|_| relocation.symbol != 0);
+        let symbol = object.relocation_symbol(relocation);
         let applied = applied
             .iter()
             .find(|applied| applied.offset == relocation.offset);

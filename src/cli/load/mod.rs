@@ -8,20 +8,22 @@ mod render;
 
 use super::Context;
 use super::base64;
+use super::define::{Defined, Definitions};
 use super::device::DeviceView;
-use super::failure::{Exit, Failure};
-use super::input::Entry;
+use super::failure::{Exit, Failure, with_causes};
 use super::input::{self, Input};
 use super::kernels::{self, KernelName};
 use super::output::{Outcome, Report, Table};
 use super::target;
-use crate::loader::{CodeObject, Kernel, TargetId, Version};
+use crate::loader::container::Compression;
+use crate::loader::{CodeObject, Entry, Kernel, Payload, Refusal, TargetId, Version};
 use crate::runtime::LoadOptions;
 use crate::runtime::LoadedExecutable;
 use clap::Args;
 use describe::{DescriptorView, FieldView, KernelView, RelocationView, SegmentView, SymbolView};
 use disassemble::CodeView;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -73,6 +75,9 @@ pub(super) struct LoadArgs {
     /// Keep the entries for this target.
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
+    /// Resolve an external symbol: addr:0x…, or a buffer as for launch --arg, whose address is used.
+    #[arg(long, value_name = "SYM=VALUE")]
+    define: Vec<String>,
     /// Write every entry to a file in DIR, named after its target.
     #[arg(long, value_name = "DIR")]
     extract: Option<PathBuf>,
@@ -96,13 +101,25 @@ impl LoadArgs {
 #[derive(Clone, Debug)]
 struct EntryView {
     index: usize,
-    target: String,
-    version: Version,
+    /// Bundle and entry within it, such as `2/1`.
+    place: String,
+    path: String,
+    id: Option<String>,
+    offload_kind: Option<String>,
+    triple: Option<String>,
+    kind: &'static str,
+    target: Option<String>,
+    version: Option<Version>,
     offset_bytes: u64,
     size_bytes: u64,
+    compression: Option<Compression>,
     /// `None` where no device was asked.
     compatible: Option<bool>,
     reason: Option<String>,
+    rule: Option<&'static str>,
+    hsa_status: Option<&'static str>,
+    /// Why its content could not be read.
+    error: Option<String>,
     kernels: Vec<KernelView>,
 }
 
@@ -142,6 +159,7 @@ struct LoadReport {
 /// What the text shows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
+    list: bool,
     kernels: bool,
     metadata: bool,
     descriptors: bool,
@@ -156,6 +174,7 @@ impl Parts {
     fn new(args: &LoadArgs) -> Parts {
         let all = !args.narrowed();
         Parts {
+            list: args.list,
             kernels: all,
             metadata: args.metadata,
             descriptors: args.descriptors,
@@ -170,7 +189,8 @@ impl Parts {
 
 /// Runs the command.
 pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome> {
-    let input = input::read(&args.file)?;
+    let definitions = Definitions::parse(&args.define)?;
+    let input = input::read(&args.file, context)?;
     let candidates = target::filter(
         &input.name,
         &input.entries,
@@ -216,30 +236,47 @@ pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome>
     report.entries = input
         .entries
         .iter()
-        .map(|entry| entry_view(entry, device.as_ref()))
+        .map(|entry| entry_view(entry, device.as_ref(), args.list))
         .collect();
-    if args.list {
-        report
-            .entries
-            .iter_mut()
-            .for_each(|entry| entry.kernels.clear());
-    }
     let chosen = target::choose(&candidates, device.as_ref());
     let Some((entry, reason)) = chosen else {
-        let failure = failure.unwrap_or_else(|| match &device {
-            Some(device) => target::nothing_fits(&input, &candidates, device),
-            None => Failure::new(
-                Exit::File,
-                "no_entry",
-                format!("{}: it holds no code object", input.name),
-            ),
-        });
+        // what holds no object at all can be listed all the same
+        if args.inspect {
+            return Ok(Outcome::done(report, Exit::Good));
+        }
+        let failure =
+            failure.unwrap_or_else(|| target::nothing_fits(&input, &candidates, device.as_ref()));
         return Ok(Outcome::failed(report, failure));
     };
-    for warning in &entry.object.warnings {
+    if args.list && (args.inspect || failure.is_some()) {
+        return Ok(match failure {
+            Some(failure) => Outcome::failed(report, failure),
+            None => Outcome::done(report, Exit::Good),
+        });
+    }
+    let object = match input.object(entry) {
+        Ok(object) => object,
+        Err(unreadable) => return Ok(Outcome::failed(report, failure.unwrap_or(unreadable))),
+    };
+    // an entry that another one hides is still part of what was asked about
+    let failure = failure.or_else(|| {
+        let mut objects = candidates.iter().filter(|entry| entry.payload.is_object());
+        match args.inspect {
+            true => objects.find_map(|entry| input.object(entry).err()),
+            false => None,
+        }
+    });
+    for warning in &object.warnings {
         context.talk.detail(&format!("{}: {warning}", input.name));
     }
-    let loaded = agent.map(|agent| agent.load(&entry.object, &LoadOptions::default()));
+    let defined = match agent {
+        Some(agent) => definitions.place(agent, object)?,
+        None => Defined::default(),
+    };
+    let loaded = agent.map(|agent| {
+        let define = &defined.list();
+        agent.load(object, &LoadOptions { define })
+    });
     let executes = agent.and_then(|agent| target::executes(&input.name, agent).err());
     let (loaded, failure) = match loaded {
         Some(Ok(loaded)) => (Some(loaded), failure.or(executes)),
@@ -247,7 +284,7 @@ pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome>
         None => (None, failure),
     };
     if !args.list {
-        report.selected = Some(select(entry, &reason, args, loaded.as_ref())?);
+        report.selected = Some(select(entry, object, &reason, args, loaded.as_ref())?);
     }
     Ok(match failure {
         Some(failure) => Outcome::failed(report, failure),
@@ -255,34 +292,57 @@ pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome>
     })
 }
 
-fn entry_view(entry: &Entry, device: Option<&TargetId>) -> EntryView {
-    let object = &entry.object;
-    let verdict = device.map(|device| object.compatibility(device));
-    EntryView {
-        index: entry.index,
-        target: object.target_id.to_string(),
-        version: object.version,
-        offset_bytes: entry.offset_bytes,
-        size_bytes: entry.size_bytes,
-        compatible: verdict.as_ref().map(Result::is_ok),
-        reason: verdict.map(|verdict| {
-            verdict.map_or_else(|mismatch| mismatch.to_string(), |kind| kind.to_string())
-        }),
-        kernels: object
+fn entry_view(entry: &Entry, device: Option<&TargetId>, list: bool) -> EntryView {
+    // a list needs headers only; else what cannot be read is part of the verdict
+    let object = (!list && entry.payload.is_object()).then(|| entry.object());
+    let verdict = device.map(|device| entry.verdict(device));
+    let refusal = verdict.as_ref().and_then(|verdict| verdict.as_ref().err());
+    let id = entry.id.as_ref();
+    let (bundle, number) = entry.place;
+    let kernels = object.and_then(Result::ok).map(|object| {
+        object
             .kernels
             .iter()
             .map(|kernel| KernelView::new(object, kernel))
-            .collect(),
+    });
+    EntryView {
+        index: entry.index,
+        place: format!("{bundle}/{number}"),
+        path: entry.path.clone(),
+        id: id.map(|id| id.text.clone()),
+        offload_kind: id.map(|id| id.kind.to_string()),
+        triple: id.map(|id| id.triple.clone()),
+        kind: if entry.is_host() {
+            "host"
+        } else {
+            entry.payload.as_str()
+        },
+        target: entry.target_text(),
+        version: entry.payload.is_object().then(|| entry.version()).flatten(),
+        offset_bytes: entry.offset(),
+        size_bytes: entry.size(),
+        compression: entry.compression,
+        compatible: verdict.as_ref().map(Result::is_ok),
+        reason: verdict.as_ref().map(|verdict| match verdict {
+            Ok(kind) => kind.to_string(),
+            Err(refusal) => with_causes(refusal),
+        }),
+        rule: refusal.map(Refusal::rule),
+        hsa_status: refusal.and_then(|refusal| refusal.status().name()),
+        error: object
+            .and_then(|object| object.err())
+            .map(|error| with_causes(error)),
+        kernels: kernels.into_iter().flatten().collect(),
     }
 }
 
 fn select(
     entry: &Entry,
+    object: &CodeObject,
     reason: &str,
     args: &LoadArgs,
     loaded: Option<&LoadedExecutable>,
 ) -> Result<Selected, Failure> {
-    let object = &entry.object;
     let kernarg = match args.kernarg.as_deref() {
         None => Vec::new(),
         Some("") => object.kernels.iter().collect(),
@@ -321,7 +381,7 @@ fn select(
             .collect(),
         code,
         metadata: object.metadata_bytes().map(<[u8]>::to_vec),
-        metadata_yaml: object.v2.as_ref().and_then(|v2| v2.metadata_yaml.clone()),
+        metadata_yaml: object.metadata_yaml.clone(),
         printf: object
             .printf_formats()
             .iter()
@@ -347,19 +407,42 @@ pub(super) fn kernel_names(object: &CodeObject) -> Vec<KernelName> {
         .collect()
 }
 
-/// Writes every entry to a file of its own; the names are those of the targets, numbered where they repeat.
+/// Writes every entry that has bytes to a file of its own; the names are those of the targets, numbered where they
+/// repeat.
 fn extract(input: &Input, directory: &Path) -> Result<Vec<String>, Failure> {
     std::fs::create_dir_all(directory).map_err(|error| Failure::io("create", directory, &error))?;
     let mut names: Vec<String> = Vec::new();
+    let mut taken: HashSet<String> = HashSet::new();
     for entry in &input.entries {
-        // Colons and signs of features are legal in names, but shells and other systems trip over colons.
-        let stem = entry.object.target_id.to_string().replace(':', "_");
-        let mut name = format!("{stem}.hsaco");
-        if names.contains(&name) {
-            name = format!("{stem}.{}.hsaco", entry.index);
+        let extension = match entry.payload {
+            Payload::Empty => continue,
+            Payload::CodeObject => "hsaco",
+            Payload::Unlinked => "o",
+            Payload::Bitcode => "bc",
+            Payload::SpirV => "spv",
+            _ => "bin",
+        };
+        let target = entry.target_text();
+        let spelled = match &entry.id {
+            Some(id) if entry.is_host() => id.text.as_str(),
+            _ => target.as_deref().unwrap_or("unknown"),
+        };
+        // Colons and signs of features are legal in names, but shells and other systems trip over colons; and an
+        // identifier may hold anything, separators of paths too.
+        let stem: String = spelled
+            .chars()
+            .map(|c| match c {
+                'a'..='z' | 'A'..='Z' | '0'..='9' | '+' | '-' | '_' => c,
+                _ => '_',
+            })
+            .collect();
+        let mut name = format!("{stem}.{extension}");
+        if !taken.insert(name.clone()) {
+            name = format!("{stem}.{}.{extension}", entry.index);
+            taken.insert(name.clone());
         }
         let path = directory.join(&name);
-        std::fs::write(&path, &entry.object.bytes()[..])
+        std::fs::write(&path, &entry.bytes()[..])
             .map_err(|error| Failure::io("write", &path, &error))?;
         names.push(name);
     }
@@ -371,13 +454,27 @@ impl Report for LoadReport {
         let entry = |entry: &EntryView| {
             json!({
                 "index": entry.index,
-                "kind": "code_object",
+                "bundle_entry": entry.place,
+                "path": entry.path,
+                "id": entry.id,
+                "offload_kind": entry.offload_kind,
+                "triple": entry.triple,
+                "kind": entry.kind,
                 "target": entry.target,
-                "code_object_version": entry.version.number(),
+                "code_object_version": entry.version.map(Version::number),
                 "offset_bytes": entry.offset_bytes,
                 "size_bytes": entry.size_bytes,
+                "compression": entry.compression.map(|compression| json!({
+                    "version": compression.version,
+                    "method": compression.method.to_string(),
+                    "offset_bytes": compression.offset,
+                    "size_bytes": compression.size,
+                })),
                 "compatible": entry.compatible,
                 "reason": entry.reason,
+                "rule": entry.rule,
+                "hsa_status": entry.hsa_status,
+                "error": entry.error,
                 "kernels": entry.kernels,
             })
         };
@@ -463,7 +560,7 @@ impl Report for LoadReport {
             for kernel in &entry.kernels {
                 table.row([
                     entry.index.to_string(),
-                    entry.target.clone(),
+                    entry.target.clone().unwrap_or_default(),
                     kernel.name.clone(),
                     kernel.vgpr_count.to_string(),
                     kernel.agpr_count.to_string(),

@@ -27,26 +27,7 @@ pub(super) fn human(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> 
     if let Some(device) = &report.device {
         writeln!(out, "device     {device}")?;
     }
-    let mut table = Table::new([
-        "entry", "target", "version", "offset", "size", "kernels", "verdict",
-    ]);
-    for entry in &report.entries {
-        let verdict = match (entry.compatible, &entry.reason) {
-            (Some(true), Some(reason)) => format!("runs: {reason}"),
-            (Some(false), Some(reason)) => format!("does not run: {reason}"),
-            _ => String::new(),
-        };
-        table.row([
-            entry.index.to_string(),
-            entry.target.clone(),
-            entry.version.to_string(),
-            format!("{:#x}", entry.offset_bytes),
-            entry.size_bytes.to_string(),
-            entry.kernels.len().to_string(),
-            verdict,
-        ]);
-    }
-    table.write_aligned(out, "")?;
+    write_entries(report, out)?;
     for name in &report.extracted {
         writeln!(out, "extracted  {name}")?;
     }
@@ -108,6 +89,64 @@ pub(super) fn human(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> 
         }
     }
     Ok(())
+}
+
+fn write_entries(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> {
+    let bare = report.entries.iter().all(|entry| entry.id.is_none());
+    let mut table = Table::new([
+        "entry", "bundle", "within", "id", "target", "kind", "version", "offset", "size",
+        "kernels", "verdict",
+    ]);
+    for entry in &report.entries {
+        let verdict = match (entry.compatible, &entry.reason, &entry.error) {
+            (Some(true), Some(reason), _) => format!("runs: {reason}"),
+            (Some(false), Some(reason), _) => format!("does not run: {reason}"),
+            (_, _, Some(error)) => format!("cannot be read: {error}"),
+            _ => String::new(),
+        };
+        let offset = match &entry.compression {
+            None => format!("{:#x}", entry.offset_bytes),
+            Some(compression) => {
+                format!(
+                    "{compression} at {:#x}: {:#x}",
+                    compression.offset, entry.offset_bytes
+                )
+            }
+        };
+        table.row([
+            entry.index.to_string(),
+            entry.place.clone(),
+            entry.path.clone(),
+            entry.id.clone().unwrap_or_default(),
+            entry.target.clone().unwrap_or_default(),
+            entry.kind.replace('_', " "),
+            entry
+                .version
+                .map(|version| version.to_string())
+                .unwrap_or_default(),
+            offset,
+            entry.size_bytes.to_string(),
+            entry.kernels.len().to_string(),
+            verdict,
+        ]);
+    }
+    let mut unused = Vec::new();
+    if bare {
+        unused.push("id");
+    }
+    if bare && report.entries.len() == 1 {
+        unused.push("bundle");
+    }
+    if report.entries.iter().all(|entry| entry.path.is_empty()) {
+        unused.push("within");
+    }
+    if report.parts.list {
+        unused.push("kernels");
+    }
+    if report.device.is_none() && report.entries.iter().all(|entry| entry.error.is_none()) {
+        unused.push("verdict");
+    }
+    table.without(&unused).write_aligned(out, "")
 }
 
 fn write_kernel(out: &mut dyn Write, kernel: &KernelView) -> io::Result<()> {

@@ -17,7 +17,7 @@ macro_rules! value_kinds {
         }
 
         impl ValueKind {
-            fn parse(name: String) -> Self {
+            pub(super) fn parse(name: String) -> Self {
                 match name.as_str() {
                     $($name => Self::$variant,)*
                     _ => Self::Other(name),
@@ -136,7 +136,7 @@ pub enum AddressSpace {
 }
 
 impl AddressSpace {
-    fn parse(name: String) -> Self {
+    pub(super) fn parse(name: String) -> Self {
         match name.as_str() {
             "private" => Self::Private,
             "global" => Self::Global,
@@ -178,7 +178,7 @@ pub enum Access {
 }
 
 impl Access {
-    fn parse(name: String) -> Self {
+    pub(super) fn parse(name: String) -> Self {
         match name.as_str() {
             "read_only" => Self::ReadOnly,
             "write_only" => Self::WriteOnly,

@@ -1,10 +1,12 @@
-//! Kernel metadata of code objects V3 to V6: the msgpack document of the `NT_AMDGPU_METADATA` note.
+//! Kernel metadata: the msgpack document of the `NT_AMDGPU_METADATA` note, V2's YAML in the same types.
 //!
 //! Knows: the keys of AMDGPUUsage, sections "Code Object V3 Metadata" to "Code Object V6 Metadata"; other keys are
 //! kept as they are. Must not know: ELF, descriptors, what a dispatcher does with an argument.
 
 mod args;
+mod v2;
 mod value;
+mod yaml;
 
 pub use args::{Access, AddressSpace, ArgMetadata, ValueKind};
 pub use value::Value;
@@ -13,6 +15,9 @@ pub use value::Value;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataError {
+    /// Not the YAML that V2 has, by line.
+    #[error("not a YAML document: {0}")]
+    Yaml(String),
     /// Not msgpack, or nested too deeply.
     #[error("not a msgpack document: {0}")]
     Msgpack(String),
