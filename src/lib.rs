@@ -8,10 +8,13 @@
 //! - [`dispatch`]: kernarg segments, AQL packets, signals, the ring and doorbell protocol
 //! - [`runtime`]: agents, memory pools, queues and copies over a driver, real or emulated
 //! - [`cli`]: the subcommands of the `rocr` binary
+//!
+//! [`fuzzing`] holds the bodies of the fuzz targets.
 
 pub mod cli;
 pub mod dispatch;
 pub mod executable;
+pub mod fuzzing;
 pub mod isa;
 pub mod loader;
 pub mod runtime;

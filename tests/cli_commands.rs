@@ -12,6 +12,8 @@ mod support;
 
 #[path = "cli/bench_copy.rs"]
 mod bench_copy;
+#[path = "cli/cases/mod.rs"]
+mod cases;
 #[path = "cli/device_output.rs"]
 mod device_output;
 #[path = "cli/environment.rs"]

@@ -5,7 +5,8 @@ use super::occupancy;
 use crate::cli::kernarg_map::{self, Field};
 use crate::cli::kernels::demangle;
 use crate::cli::parameters::{self, NameSource};
-use crate::loader::{ArgMetadata, CodeObject, Kernel, Relocation, Segment};
+use crate::loader::metadata::KernelKind;
+use crate::loader::{ArgMetadata, CodeObject, Kernel, Note, Relocation, Segment};
 use crate::runtime::LoadedExecutable;
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub(super) struct KernelView {
     pub demangled: Option<String>,
     pub symbol: String,
     pub language: Option<String>,
+    /// `normal`, `init` or `fini`, as the metadata says.
+    pub kind: String,
     pub args: Vec<ArgView>,
     pub kernarg_segment_size_bytes: u32,
     pub kernarg_segment_align_bytes: u32,
@@ -100,6 +103,15 @@ pub(super) struct SymbolView {
     pub table: &'static str,
 }
 
+/// A note.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct NoteView {
+    pub name: String,
+    pub r#type: u32,
+    pub offset_bytes: u64,
+    pub size_bytes: u64,
+}
+
 /// A field of a kernarg segment.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FieldView {
@@ -146,6 +158,12 @@ impl KernelView {
             demangled: demangle(&kernel.name),
             symbol: kernel.symbol.clone(),
             language: metadata.and_then(|metadata| metadata.language.clone()),
+            kind: match metadata.map(|metadata| &metadata.kind) {
+                None | Some(KernelKind::Normal) => "normal".to_owned(),
+                Some(KernelKind::Init) => "init".to_owned(),
+                Some(KernelKind::Fini) => "fini".to_owned(),
+                Some(KernelKind::Other(word)) => word.clone(),
+            },
             kernarg_segment_size_bytes: kernel.kernarg_size(),
             kernarg_segment_align_bytes: kernel.kernarg_align(),
             kernarg_preload_dwords: preload_length,
@@ -276,6 +294,17 @@ pub(super) fn symbols(object: &CodeObject) -> Vec<SymbolView> {
             })
     });
     views.collect()
+}
+
+/// The notes, with where their descriptors lie in the object.
+pub(super) fn notes(object: &CodeObject) -> Vec<NoteView> {
+    let view = |note: &Note| NoteView {
+        name: note.name.clone(),
+        r#type: note.kind,
+        offset_bytes: note.desc.start as u64,
+        size_bytes: note.desc.len() as u64,
+    };
+    object.notes.iter().map(view).collect()
 }
 
 /// Every byte of a kernel's kernarg segment.

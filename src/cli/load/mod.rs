@@ -20,7 +20,9 @@ use crate::loader::{CodeObject, Entry, Kernel, Payload, Refusal, TargetId, Versi
 use crate::runtime::LoadOptions;
 use crate::runtime::LoadedExecutable;
 use clap::Args;
-use describe::{DescriptorView, FieldView, KernelView, RelocationView, SegmentView, SymbolView};
+use describe::{
+    DescriptorView, FieldView, KernelView, NoteView, RelocationView, SegmentView, SymbolView,
+};
 use disassemble::CodeView;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -132,6 +134,7 @@ struct Selected {
     segments: Vec<SegmentView>,
     relocations: Vec<RelocationView>,
     symbols: Vec<SymbolView>,
+    notes: Vec<NoteView>,
     descriptors: Vec<DescriptorView>,
     kernarg: Vec<(String, Vec<FieldView>)>,
     code: Vec<CodeView>,
@@ -366,6 +369,7 @@ fn select(
         segments: describe::segments(object, loaded),
         relocations: describe::relocations(object, loaded),
         symbols: describe::symbols(object),
+        notes: describe::notes(object),
         descriptors: if args.descriptors {
             object
                 .kernels
@@ -502,6 +506,7 @@ impl Report for LoadReport {
         put("segments", json!(selected.segments));
         put("relocations", json!(selected.relocations));
         put("symbols", json!(selected.symbols));
+        put("notes", json!(selected.notes));
         put("printf_formats", json!(selected.printf));
         put("warnings", json!(selected.warnings));
         put(

@@ -160,6 +160,18 @@ fn write_kernel(out: &mut dyn Write, kernel: &KernelView) -> io::Result<()> {
             .map(|name| format!("  {name}"))
             .unwrap_or_default()
     )?;
+    match kernel.kind.as_str() {
+        "normal" => {}
+        "init" => writeln!(
+            out,
+            "  kind       init: to be launched once, before all others"
+        )?,
+        "fini" => writeln!(
+            out,
+            "  kind       fini: to be launched once, after all others"
+        )?,
+        other => writeln!(out, "  kind       {other}")?,
+    }
     let agprs = if kernel.agpr_count > 0 {
         format!(", {} AGPRs", kernel.agpr_count)
     } else {

@@ -108,7 +108,8 @@ impl Header {
         })
     }
 
-    /// Decompresses the content of the bundle at `at`, to no more than `limit` bytes.
+    /// Decompresses the content of the bundle at `at`, to no more than `budget` bytes; what comes is taken from it,
+    /// good or not.
     ///
     /// # Errors
     /// A limit that does not suffice, a stream that is malformed, content of another size than the header says.
@@ -116,8 +117,9 @@ impl Header {
         &self,
         bytes: &[u8],
         at: u64,
-        limit: u64,
+        budget: &mut u64,
     ) -> Result<Content, ContainerError> {
+        let limit = *budget;
         if self.decompressed_size > limit {
             return Err(ContainerError::TooLarge {
                 offset: at,
@@ -138,12 +140,12 @@ impl Header {
         };
         let mut rest = stream;
         let mut content = Vec::new();
-        match self.method {
+        let filled = match self.method {
             Method::Zlib => {
                 let mut decoder = flate2::bufread::ZlibDecoder::new(stream);
-                self.fill(&mut decoder, &mut content)
-                    .map_err(|error| malformed(error.to_string()))?;
+                let filled = self.fill(&mut decoder, &mut content);
                 rest = decoder.into_inner();
+                filled
             }
             Method::Zstd => {
                 let window = FREE_WINDOW.max(self.decompressed_size.saturating_mul(2));
@@ -153,9 +155,10 @@ impl Header {
                 )
                 .map_err(|error| malformed(error.to_string()))?;
                 self.fill(&mut decoder, &mut content)
-                    .map_err(|error| malformed(error.to_string()))?;
             }
-        }
+        };
+        *budget = limit.saturating_sub(content.len() as u64);
+        filled.map_err(|error| malformed(error.to_string()))?;
         if content.len() as u64 != self.decompressed_size {
             return Err(ContainerError::WrongSize {
                 offset: at,
@@ -236,7 +239,7 @@ mod tests {
             let end = bytes.len() as u64;
             bytes.extend([0; 9]);
             let header = Header::parse(&bytes, 5).unwrap();
-            let content = header.decompress(&bytes, 5, 100).unwrap();
+            let content = header.decompress(&bytes, 5, &mut 100).unwrap();
             assert_eq!(
                 (content.bytes.as_slice(), content.end, content.wrong_hash),
                 (&b"content"[..], end, None),
@@ -249,7 +252,7 @@ mod tests {
     fn checks_size_hash_and_limit() {
         let read = |bytes: &[u8], limit| {
             let header = Header::parse(bytes, 0)?;
-            header.decompress(bytes, 0, limit)
+            header.decompress(bytes, 0, &mut { limit })
         };
         for claimed in [6, 8, 1 << 30] {
             assert!(

@@ -165,9 +165,11 @@ pub enum ContainerError {
         /// The most that is read.
         limit: usize,
     },
-    /// More entries than any tool writes.
-    #[error("more than {limit} entries")]
+    /// More than any tool writes.
+    #[error("more than {limit} {what}; the rest is not read")]
     TooMany {
+        /// Of what.
+        what: &'static str,
         /// The most that is read.
         limit: usize,
     },

@@ -36,7 +36,12 @@ use scan::{Find, Scanner};
 /// Containers within containers that are followed.
 const MAX_DEPTH: usize = 8;
 /// Entries of one file. Real ones have a few thousand.
-const MAX_ENTRIES: usize = 1 << 20;
+const MAX_ENTRIES: usize = 1 << 18;
+
+/// Containers of one file, at all depths: entries may overlap, so the depth alone bounds nothing.
+const MAX_CONTAINERS: usize = 1 << 16;
+/// Places in one file that look like device code and are none, after which the search ends.
+const MAX_MISSES: usize = 4096;
 
 /// What opening a file may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +92,8 @@ pub fn open_with(bytes: impl Into<Bytes>, options: OpenOptions) -> Result<Opened
         entries: Vec::new(),
         warnings: Vec::new(),
         groups: 0,
+        containers: 0,
+        misses: 0,
     };
     let found = walk.container(&bytes, &Nest::default())?;
     let Walk {
@@ -162,6 +169,10 @@ struct Walk {
     warnings: Vec<ContainerWarning>,
     /// Bundles, and what counts as one.
     groups: usize,
+    /// Containers entered.
+    containers: usize,
+    /// What only looked like device code.
+    misses: usize,
 }
 
 impl Walk {
@@ -171,6 +182,13 @@ impl Walk {
         bytes: &Bytes,
         nest: &Nest,
     ) -> Result<Option<ContainerKind>, ContainerError> {
+        self.containers += 1;
+        if self.containers > MAX_CONTAINERS {
+            return Err(ContainerError::TooMany {
+                what: "containers",
+                limit: MAX_CONTAINERS,
+            });
+        }
         if nest.depth > MAX_DEPTH {
             return Err(ContainerError::TooDeep {
                 offset: bytes.offset_in_file(),
@@ -239,7 +257,10 @@ impl Walk {
         nest: &Nest,
     ) -> Result<(), ContainerError> {
         if self.entries.len() >= MAX_ENTRIES {
-            return Err(ContainerError::TooMany { limit: MAX_ENTRIES });
+            return Err(ContainerError::TooMany {
+                what: "entries",
+                limit: MAX_ENTRIES,
+            });
         }
         let index = self.entries.len();
         let (path, compression) = (nest.path.join("/"), nest.compression);
@@ -357,8 +378,7 @@ impl Walk {
             }
             Find::Compressed => {
                 let header = compressed::Header::parse(bytes, at)?;
-                let content = header.decompress(bytes, at, self.budget)?;
-                self.budget -= content.bytes.len() as u64;
+                let content = header.decompress(bytes, at, &mut self.budget)?;
                 let mut inner = nest.clone();
                 inner.depth += 1;
                 inner.compression = Some(Compression {
@@ -418,7 +438,16 @@ impl Walk {
                 Find::DeviceElf => rest.is_some_and(|rest| scan::elf_extent(&rest).is_some()),
                 Find::Bundle | Find::Compressed | Find::OffloadBinary => true,
             };
+            if self.misses > MAX_MISSES {
+                let error = ContainerError::TooMany {
+                    what: "places that look like device code and are none",
+                    limit: MAX_MISSES,
+                };
+                self.warnings.push(error.into());
+                return Ok(());
+            }
             if !is_whole {
+                self.misses += 1;
                 continue;
             }
             let (entries, warnings, groups) =
@@ -432,6 +461,7 @@ impl Walk {
                     self.entries.truncate(entries);
                     self.warnings.truncate(warnings);
                     self.groups = groups;
+                    self.misses += 1;
                 }
             }
         }

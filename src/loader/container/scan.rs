@@ -111,6 +111,10 @@ pub(super) fn elf_extent(bytes: &[u8]) -> Option<u64> {
     if (phnum != 0 && phentsize != 56) || (shnum != 0 && shentsize != 64) {
         return None;
     }
+    // real ones have a dozen of the one and a few dozen of the other; hostile files have many places to look at
+    if phnum > 1024 || shnum > 16384 {
+        return None;
+    }
     let mut end = 64;
     let mut reach = |offset: u64, size: u64| {
         end = end.max(offset.checked_add(size)?);

@@ -375,6 +375,23 @@ fn verdicts_name_the_rule() {
 }
 
 #[test]
+fn bundles_that_hold_themselves_end() {
+    // a hundred entries, each of which is the whole bundle
+    let mut table = bundle::MAGIC.to_vec();
+    table.extend(100_u64.to_le_bytes());
+    for _ in 0..100 {
+        for number in [0_u64, 32 + 100 * 25, 1] {
+            table.extend(number.to_le_bytes());
+        }
+        table.push(b'x');
+    }
+    assert!(matches!(
+        open(table).unwrap_err(),
+        LoadError::Container(ContainerError::TooMany { .. } | ContainerError::TooDeep { .. })
+    ));
+}
+
+#[test]
 fn no_damage_to_a_container_panics() {
     let object = testdata("v5_gfx90a.hsaco");
     let plain = bundle(&[HOST, ("hip-amdgcn-amd-amdhsa--gfx90a", &object[..512])]);

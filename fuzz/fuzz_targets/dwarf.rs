@@ -1,0 +1,6 @@
+//! Fuzz target `dwarf`.
+//!
+//! Knows: how libFuzzer calls a body. Must not know: what the body does.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| rocr::fuzzing::dwarf(data));
