@@ -18,13 +18,14 @@ use crate::loader::{
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS_OF_FUZZING: [Target; 6] = [
+pub const TARGETS_OF_FUZZING: [Target; 7] = [
     ("container", container),
     ("code_object", code_object),
     ("metadata", metadata),
     ("descriptor", descriptor),
     ("dwarf", dwarf),
     ("executable", executable),
+    ("decode", decode),
 ];
 
 /// Bytes that a fuzzed file may decompress to.
@@ -115,6 +116,11 @@ pub fn executable(data: &[u8]) {
         black_box(frozen.read(kernel.kernel_object, &mut descriptor)).ok();
         black_box(frozen.locate(kernel.entry));
     }
+}
+
+/// Any bytes as code: instructions and their text.
+pub fn decode(data: &[u8]) {
+    crate::isa::fuzz::decode_any(data);
 }
 
 fn read_all(object: &CodeObject) {

@@ -315,12 +315,13 @@ fn agrees_with_llvm() {
     let (mut objects, mut kernels, mut descriptors, mut not_disassembled) = (0, 0, 0, 0);
     for path in files.iter().step_by(step) {
         let object = parse(path).unwrap();
-        if object.version == Version::V2 {
-            continue;
-        }
         objects += 1;
         let text = run("llvm-readelf-19", &["-h", "-r", "--notes"], path).unwrap();
         compare_header(&object, &text, path);
+        if object.version == Version::V2 {
+            kernels += compare_v2(&object, &text, path);
+            continue;
+        }
         kernels += compare_metadata(&object, &text, path);
         match run("llvm-objdump-19", &["-D", "-j", ".rodata"], path) {
             Some(text) => descriptors += compare_descriptors(&object, &text, path),
@@ -549,6 +550,68 @@ fn compare_metadata(object: &CodeObject, text: &str, path: &Path) -> usize {
         assert_eq!(ours, theirs, "{}", path.display());
     }
     ours.len()
+}
+
+/// V2's YAML as `llvm-readelf` prints it, key by key in the order of the text.
+fn compare_v2(object: &CodeObject, text: &str, path: &Path) -> usize {
+    let theirs = |key: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .map(|line| line.trim().trim_start_matches("- "));
+        lines
+            .filter_map(|line| line.strip_prefix(key)?.strip_prefix(':'))
+            .map(unquote)
+            .collect()
+    };
+    let all = |get: &dyn Fn(&rocr::loader::KernelMetadata) -> Option<u32>| -> Vec<String> {
+        let kernels = object.kernels.iter();
+        kernels
+            .filter_map(|kernel| get(kernel.metadata.as_ref().unwrap()))
+            .map(|number| number.to_string())
+            .collect()
+    };
+    let name = path.display();
+    let symbols: Vec<_> = object
+        .kernels
+        .iter()
+        .map(|kernel| kernel.metadata.as_ref().unwrap().symbol.clone())
+        .collect();
+    assert_eq!(symbols, theirs("SymbolName"), "{name}");
+    for (key, ours) in [
+        ("KernargSegmentSize", all(&|m| m.kernarg_segment_size)),
+        ("KernargSegmentAlign", all(&|m| m.kernarg_segment_align)),
+        (
+            "GroupSegmentFixedSize",
+            all(&|m| m.group_segment_fixed_size),
+        ),
+        (
+            "PrivateSegmentFixedSize",
+            all(&|m| m.private_segment_fixed_size),
+        ),
+        ("WavefrontSize", all(&|m| m.wavefront_size)),
+        ("NumSGPRs", all(&|m| m.sgpr_count)),
+        ("NumVGPRs", all(&|m| m.vgpr_count)),
+        ("MaxFlatWorkGroupSize", all(&|m| m.max_flat_workgroup_size)),
+    ] {
+        assert_eq!(ours, theirs(key), "{name} {key}");
+    }
+    let args = object
+        .kernels
+        .iter()
+        .flat_map(|kernel| &kernel.metadata.as_ref().unwrap().args);
+    let (sizes, kinds): (Vec<_>, Vec<_>) = args
+        .map(|arg| (arg.size.to_string(), arg.kind.as_str().replace('_', "")))
+        .unzip();
+    let their_kinds: Vec<_> = theirs("ValueKind")
+        .iter()
+        .map(|kind| kind.to_lowercase())
+        .collect();
+    assert_eq!(
+        (sizes, kinds),
+        (theirs("Size"), their_kinds),
+        "{name}: arguments"
+    );
+    object.kernels.len()
 }
 
 /// `.amdhsa_` directives, and the comments that stand for fields without one, per kernel.

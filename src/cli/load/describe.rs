@@ -6,7 +6,7 @@ use crate::cli::kernarg_map::{self, Field};
 use crate::cli::kernels::demangle;
 use crate::cli::parameters::{self, NameSource};
 use crate::loader::metadata::KernelKind;
-use crate::loader::{ArgMetadata, CodeObject, Kernel, Note, Relocation, Segment};
+use crate::loader::{ArgMetadata, CodeObject, Kernel, KernelCode, Note, Relocation, Segment};
 use crate::runtime::LoadedExecutable;
 use serde::Serialize;
 
@@ -353,8 +353,34 @@ pub(super) fn descriptor(object: &CodeObject, kernel: &Kernel) -> DescriptorView
             .fields(family)
             .map(|field| (field.name.to_owned(), u64::from(field.value))),
     );
+    if let Some(code) = &kernel.kernel_code {
+        fields.extend(kernel_code(code));
+    }
     DescriptorView {
         kernel: kernel.name.clone(),
         fields,
     }
+}
+
+/// What `amd_kernel_code_t` says beside what a descriptor does, by its own names.
+fn kernel_code(code: &KernelCode) -> Vec<(String, u64)> {
+    let [major, minor] = code.version;
+    let [machine_major, machine_minor, machine_stepping] = code.machine_version;
+    [
+        ("amd_kernel_code_version_major", u64::from(major)),
+        ("amd_kernel_code_version_minor", minor.into()),
+        ("amd_machine_kind", code.machine_kind.into()),
+        ("amd_machine_version_major", machine_major.into()),
+        ("amd_machine_version_minor", machine_minor.into()),
+        ("amd_machine_version_stepping", machine_stepping.into()),
+        ("code_properties", code.code_properties.into()),
+        ("gds_segment_byte_size", code.gds_segment_size.into()),
+        ("workgroup_fbarrier_count", code.fbarrier_count.into()),
+        ("wavefront_sgpr_count", code.sgpr_count.into()),
+        ("workitem_vgpr_count", code.vgpr_count.into()),
+        ("kernarg_segment_alignment", code.kernarg_align_log2.into()),
+        ("wavefront_size", code.wave_size_log2.into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
 }

@@ -13,7 +13,7 @@ use super::device::DeviceView;
 use super::failure::{Exit, Failure, with_causes};
 use super::input::{self, Input};
 use super::kernels::{self, KernelName};
-use super::output::{Outcome, Report, Table};
+use super::output::{Format, Outcome, Report, Table};
 use super::target;
 use crate::loader::container::Compression;
 use crate::loader::{CodeObject, Entry, Kernel, Payload, Refusal, TargetId, Version};
@@ -122,6 +122,8 @@ struct EntryView {
     hsa_status: Option<&'static str>,
     /// Why its content could not be read.
     error: Option<String>,
+    kernel_count: usize,
+    /// Left out of text, which counts them.
     kernels: Vec<KernelView>,
 }
 
@@ -239,7 +241,7 @@ pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome>
     report.entries = input
         .entries
         .iter()
-        .map(|entry| entry_view(entry, device.as_ref(), args.list))
+        .map(|entry| entry_view(entry, device.as_ref(), args.list, context.format))
         .collect();
     let chosen = target::choose(&candidates, device.as_ref());
     let Some((entry, reason)) = chosen else {
@@ -295,18 +297,18 @@ pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome>
     })
 }
 
-fn entry_view(entry: &Entry, device: Option<&TargetId>, list: bool) -> EntryView {
+fn entry_view(entry: &Entry, device: Option<&TargetId>, list: bool, format: Format) -> EntryView {
     // a list needs headers only; else what cannot be read is part of the verdict
     let object = (!list && entry.payload.is_object()).then(|| entry.object());
     let verdict = device.map(|device| entry.verdict(device));
     let refusal = verdict.as_ref().and_then(|verdict| verdict.as_ref().err());
     let id = entry.id.as_ref();
     let (bundle, number) = entry.place;
-    let kernels = object.and_then(Result::ok).map(|object| {
-        object
-            .kernels
-            .iter()
-            .map(|kernel| KernelView::new(object, kernel))
+    let readable = object.and_then(Result::ok);
+    let described = readable.filter(|_| format != Format::Human);
+    let kernels = described.map(|object| {
+        let all = object.kernels.iter();
+        all.map(|kernel| KernelView::new(object, kernel)).collect()
     });
     EntryView {
         index: entry.index,
@@ -335,7 +337,8 @@ fn entry_view(entry: &Entry, device: Option<&TargetId>, list: bool) -> EntryView
         error: object
             .and_then(|object| object.err())
             .map(|error| with_causes(error)),
-        kernels: kernels.into_iter().flatten().collect(),
+        kernel_count: readable.map_or(0, |object| object.kernels.len()),
+        kernels: kernels.unwrap_or_default(),
     }
 }
 

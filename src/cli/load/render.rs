@@ -126,7 +126,7 @@ fn write_entries(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> {
                 .unwrap_or_default(),
             offset,
             entry.size_bytes.to_string(),
-            entry.kernels.len().to_string(),
+            entry.kernel_count.to_string(),
             verdict,
         ]);
     }

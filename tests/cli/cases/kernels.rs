@@ -95,6 +95,23 @@ fn case_20_version_2_is_described_loaded_and_launched() {
     assert_eq!(kernel["args"][0]["value_kind"], "global_buffer");
     assert_eq!(kernel["args"][1]["offset_bytes"], 8);
     assert_eq!(kernel["max_flat_workgroup_size"], 1024);
+    // the words of its amd_kernel_code_t, from `llvm-objdump-19 -s --section=.text`
+    let value = rocr(&["load", "--inspect", file, "--descriptors", "--json"])
+        .exits(0)
+        .json();
+    let fields = value["descriptors"][0]["fields"].clone();
+    for (name, number) in [
+        ("amd_kernel_code_version_major", 1),
+        ("amd_kernel_code_version_minor", 2),
+        ("amd_machine_kind", 1),
+        ("amd_machine_version_major", 9),
+        ("amd_machine_version_stepping", 6),
+        ("wavefront_size", 6),
+        ("wavefront_sgpr_count", 11),
+        ("workitem_vgpr_count", 5),
+    ] {
+        assert_eq!(fields[name], number, "{name}: {fields}");
+    }
     rocr(&[
         "launch",
         file,
