@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rocr::isa::{IsaFamily, ObjectListing, decode};
+use rocr::isa::{Inst, IsaFamily, ObjectListing, decode_into};
 use rocr::loader::CodeObject;
 
 /// Bytes of code that are decoded.
@@ -43,9 +43,10 @@ fn code(folder: &Path) -> (Vec<u8>, bool) {
 fn run(family: IsaFamily, wave64: bool, code: &[u8]) -> (Duration, usize, usize) {
     let begin = Instant::now();
     let (mut at, mut instructions, mut errors) = (0, 0, 0);
+    let mut inst = Inst::default();
     while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
-        match decode(family, wave64, rest) {
-            Ok(inst) => {
+        match decode_into(family, wave64, rest, &mut inst) {
+            Ok(()) => {
                 at += usize::from(inst.len);
                 instructions += 1;
                 black_box(&inst);

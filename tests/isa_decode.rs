@@ -266,6 +266,137 @@ fn check(family: IsaFamily) {
     );
 }
 
+/// Forms that the sweep does not try: words that LLVM 22 assembles from the text (of gfx950's scales: disassembles to it).
+const OTHER_FORMS: &[(IsaFamily, &[u32], &str)] = &[
+    (
+        IsaFamily::Gfx950,
+        &[0xd3ad_0200, 0x0452_1904],
+        "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:9], v[12:19], v[20:23] cbsz:2",
+    ),
+    (
+        IsaFamily::Gfx950,
+        &[0xd3ac_1800, 0x0002_0501, 0xd3ad_0900, 0x4452_1904],
+        "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:17], v[20:23], v1, v2 op_sel:[1,1,0] op_sel_hi:[0,0,0] cbsz:1 blgp:2",
+    ),
+    (
+        IsaFamily::Gfx950,
+        &[0xd3ac_0800, 0x0802_0501, 0xd3ad_0c00, 0x8452_1904],
+        "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:7], v[12:15], v[20:23], v1, v2 op_sel:[1,0,0] op_sel_hi:[1,0,0] cbsz:4 blgp:4",
+    ),
+    (
+        IsaFamily::Gfx1030,
+        &[0xf198_9f01, 0x0001_0409],
+        "image_bvh_intersect_ray v[4:7], v[9:19], s[4:7]",
+    ),
+    (
+        IsaFamily::Gfx1030,
+        &[0xf19c_9f05, 0x4003_2732, 0x1011_172e, 0x1314_150f],
+        "image_bvh64_intersect_ray v[39:42], [v50, v46, v23, v17, v16, v15, v21, v20, v19], s[12:15] a16",
+    ),
+    (
+        IsaFamily::Gfx1100,
+        &[0xf064_8f81, 0x0003_2732, 0x2f28_142e],
+        "image_bvh_intersect_ray v[39:42], [v50, v46, v[20:22], v[40:42], v[47:49]], s[12:15]",
+    ),
+    (
+        IsaFamily::Gfx1200,
+        &[0xd3e0_4010, 0x0b00_0800, 0x0805_0301],
+        "image_bvh8_intersect_ray v[0:9], [v[1:2], v[3:4], v[5:7], v[8:10], v11], s[4:7]",
+    ),
+    (
+        IsaFamily::Gfx1200,
+        &[0xd3e0_0010, 0x0b00_0800, 0x0805_0301],
+        "image_bvh_dual_intersect_ray v[0:9], [v[1:2], v[3:4], v[5:7], v[8:10], v[11:12]], s[4:7]",
+    ),
+    (
+        IsaFamily::Gfx1200,
+        &[0xcc50_4808, 0x1c82_3110],
+        "v_swmmac_f32_16x16x32_f16 v[8:15], v[16:19], v[24:31], v32 index_key:1",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcc35_0000, 0x0400_0501, 0xcc33_2000, 0x0ca2_3108],
+        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:15], v[24:39], v[40:47], v1, s2 matrix_a_fmt:MATRIX_FMT_FP4 matrix_b_fmt:MATRIX_FMT_BF8",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcc35_0000, 0x4402_0501, 0xcc33_0000, 0x04a2_3108],
+        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[40:47], v1, v2 matrix_a_scale_fmt:MATRIX_SCALE_FMT_E4M3",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcc3a_0800, 0x0400_0902, 0xcc88_4000, 0x1ca2_3108],
+        "v_wmma_scale16_f32_32x16x128_f4 v[0:15], v[8:23], v[24:31], v[40:55], v[2:3], s[4:5] matrix_a_scale:MATRIX_SCALE_ROW1",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcc35_4000, 0x0402_0501, 0xcc88_4000, 0x1ca2_3108],
+        "v_wmma_scale_f32_32x16x128_f4 v[0:15], v[8:23], v[24:31], v[40:55], v1, v2 matrix_b_reuse",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcc88_4000, 0x1ca2_3108],
+        "v_wmma_f32_32x16x128_f4 v[0:15], v[8:23], v[24:31], v[40:55]",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xd071_0001, 0x7c00_0000, 0x7c7c_0400],
+        "tensor_load_to_lds s[0:3], s[4:11]",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xd071_4001, 0x7c64_0000, 0x100c_0400],
+        "tensor_store_from_lds s[0:3], s[4:11], s[12:15], s[16:19] th:TH_STORE_NT_HT scope:SCOPE_SE",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcf4c_4101, 0x0302_2106, 0x0400_0700],
+        "v_dual_fma_f32 v0, v1, v2, v3 :: v_dual_add_f32 v4, v6, -v7",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcf4d_2101, 0x0302_0106, 0x0412_0700],
+        "v_dual_fma_f32 v0, v1, v2, v3 :: v_dual_bitop2_b32 v4, v6, v7 bitop3:0x12",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcf24_9101, 0x0302_0106, 0x0405_0700],
+        "v_dual_cndmask_b32 v0, v1, v2, s3 :: v_dual_cndmask_b32 v4, v6, v7, s5",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcf21_3106, 0x0000_0103, 0x0105_0404],
+        "v_dual_mov_b32 v4, v6 :: v_dual_fma_f32 v1, v3, v4, v5",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcf80_3102, 0x0604_0108, 0x0900_0b00],
+        "v_dual_fma_f64 v[0:1], v[2:3], v[4:5], v[6:7] :: v_dual_mul_f32 v9, v8, v11",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xbe80_01fe, 0x9abc_def0, 0x1234_5678],
+        "s_mov_b64 s[0:1], 0x123456789abcdef0",
+    ),
+    (
+        IsaFamily::Gfx1250,
+        &[0xcc73_0800, 0x1c12_2108],
+        "v_swmmac_f32_16x16x128_fp8_fp8 v[0:7], v[8:15], v[16:31], v[4:5] index_key:1",
+    ),
+];
+
+#[test]
+fn forms_beside_the_sweep_read_as_llvm_assembles_them() {
+    for (family, words, text) in OTHER_FORMS {
+        let mut code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let len = code.len();
+        code.extend([0xff; 16]);
+        let inst = decode(*family, !family.has_wave32(), &code).expect(text);
+        assert_eq!(usize::from(inst.len), len, "{text}");
+        assert_eq!(disassemble(*family, &inst, None), *text);
+    }
+}
+
 #[test]
 fn gfx90a_reads_as_llvm_prints_it() {
     check(IsaFamily::Gfx90a);

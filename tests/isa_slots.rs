@@ -118,6 +118,18 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "tensor copies: LLVM decodes them with certain address words only, which the sweep does not try",
     },
     Exception {
+        families: &[IsaFamily::Gfx1200, IsaFamily::Gfx1250],
+        encoding: "VOP1",
+        opcodes: &[28..=28, 102..=102],
+        reason: "LLVM has these 16-bit moves with `+real-true16` only, which the sweep does not ask for",
+    },
+    Exception {
+        families: &[IsaFamily::Gfx1200, IsaFamily::Gfx1250],
+        encoding: "VOP3",
+        opcodes: &[412..=412],
+        reason: "LLVM has this 16-bit move with `+real-true16` only, which the sweep does not ask for",
+    },
+    Exception {
         families: &[IsaFamily::Gfx1200],
         encoding: "VINTERP",
         opcodes: &[32..=37, 64..=69, 96..=101],

@@ -6,6 +6,9 @@ use super::disasm::{Listing, disassemble};
 use super::family::IsaFamily;
 use super::inst::MAX_BYTES;
 
+/// Code that is read of the input: more says nothing new.
+const MAX_CODE: usize = 4 << 10;
+
 /// Checks what holds for any bytes. The first byte chooses family and wave size, the rest is code.
 ///
 /// Every instruction lies inside the code, is decided by its own bytes alone, and prints; every error says how far to
@@ -17,6 +20,7 @@ pub fn decode_any(data: &[u8]) {
     let Some((&choice, code)) = data.split_first() else {
         return;
     };
+    let code = code.get(..MAX_CODE).unwrap_or(code);
     let families = IsaFamily::ALL;
     let family = families[usize::from(choice >> 1) % families.len()];
     let wave64 = choice & 1 != 0;

@@ -202,6 +202,21 @@ pub struct Inst {
     pub dual: Option<(&'static Row, [Operand; MAX_OPERANDS])>,
 }
 
+impl Default for Inst {
+    /// A place for an instruction, of no meaning.
+    #[inline]
+    fn default() -> Self {
+        Self {
+            row: super::tables::first_row(),
+            operands: [Operand::Off; MAX_OPERANDS],
+            mods: Mods::default(),
+            len: 0,
+            words: [0; MAX_BYTES / 4],
+            dual: None,
+        }
+    }
+}
+
 impl Inst {
     /// The value of a [`Operand::WideLiteral`].
     #[must_use]

@@ -9,7 +9,7 @@ mod inst;
 mod row;
 mod tables;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, decode, decode_into};
 pub use disasm::{KernelDirectives, Line, Listing, ObjectListing, disassemble};
 pub use family::{Generation, IsaFamily};
 pub use inst::{

@@ -69,7 +69,7 @@ pub(super) const fn is_16_bit(ty: Ty) -> bool {
     matches!(ty, Ty::B16 | Ty::I16 | Ty::U16 | Ty::F16 | Ty::Bf16)
 }
 
-impl Decoder {
+impl Decoder<'_> {
     /// A source by its 9-bit number (ISA documents, table "Scalar/vector source operands"):
     /// SGPRs, inline constants, special registers, literal, VGPRs.
     #[inline]

@@ -2,21 +2,21 @@
 //!
 //! Knows: "VOP3P", "VOP3P-MAI" and "VOP3PX" of the ISA documents. Must not know: what an instruction does.
 use super::super::family::Generation;
-use super::super::inst::{Inst, Mods, Operand};
+use super::super::inst::{Mods, Operand};
 use super::super::row::{Encoding, Field, Row, RowFlags};
 use super::fields::{bit, bits, vgpr_or_agpr};
 use super::vector::{as_agpr, as_vgpr};
 use super::{DecodeError, Decoder, Operands};
 
-impl Decoder {
-    pub(super) fn vop3p(&mut self, word: u32) -> Result<Inst, DecodeError> {
+impl Decoder<'_> {
+    pub(super) fn vop3p(&mut self, word: u32) -> Result<(), DecodeError> {
         // GFX9 and GFX10 have bit 23 in the format's number
         let opcode = match self.family.generation() {
             Generation::Gfx11 | Generation::Gfx12 => bits(word, 16, 8),
             _ => bits(word, 16, 7),
         };
         let row = self.row(Encoding::Vop3p, opcode, 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         if row.flags.contains(RowFlags::SCALES)
             && let Some(scaled) = self.scaled(row)
         {
@@ -38,12 +38,13 @@ impl Decoder {
             (mods.cbsz, mods.blgp) = (mods.op_sel, mods.op_sel_hi);
             choose_registers(&mut operands, mods, 16);
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     /// VOP3PX: the scales' two words and a matrix instruction's; nothing if none follows.
-    fn scaled(&mut self, prefix: &'static Row) -> Option<Result<Inst, DecodeError>> {
-        let [scales_low, scales_high, word, high, _] = self.words;
+    fn scaled(&mut self, prefix: &'static Row) -> Option<Result<(), DecodeError>> {
+        let [scales_low, scales_high, word, high, _] = self.inst.words;
         let gcn = self.family.is_gcn();
         let follows = if gcn {
             // one bit of ABID says that there are scales
@@ -69,7 +70,7 @@ impl Decoder {
         Some(self.scaled_operands(row, [scales_low, scales_high, word, high]))
     }
 
-    fn scaled_operands(&mut self, row: &'static Row, words: [u32; 4]) -> Result<Inst, DecodeError> {
+    fn scaled_operands(&mut self, row: &'static Row, words: [u32; 4]) -> Result<(), DecodeError> {
         let [scales_low, scales_high, word, high] = words;
         let (mut operands, mut mods);
         if row.flags.contains(RowFlags::MAI) {
@@ -100,13 +101,15 @@ impl Decoder {
             };
             *operand = self.source(row, spec, code)?;
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     /// VOP3P-MAI (CDNA ISA documents): each of the registers is a VGPR or an AccVGPR.
-    fn mai(&mut self, row: &'static Row, word: u32, high: u32) -> Result<Inst, DecodeError> {
+    fn mai(&mut self, row: &'static Row, word: u32, high: u32) -> Result<(), DecodeError> {
         let (operands, mods) = self.mai_operands(row, word, high)?;
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     fn mai_operands(

@@ -1,6 +1,6 @@
 //! DS, FLAT with GLOBAL and SCRATCH, MUBUF, MTBUF and MIMG.
 use super::super::family::Generation;
-use super::super::inst::{Inst, Mods, Operand};
+use super::super::inst::{Mods, Operand};
 use super::super::row::{Encoding, Field, Row, RowFlags};
 use super::fields::{bit, bits, sgpr, signed, vgpr, vgpr_or_agpr};
 use super::{DecodeError, Decoder, Operands};
@@ -20,8 +20,8 @@ fn cpol(glc: bool, slc: bool, dlc: bool, scc: bool) -> u8 {
 /// SGPR number that GFX9 reads as "no scalar address".
 const NO_SADDR: u32 = 0x7f;
 
-impl Decoder {
-    pub(super) fn ds(&mut self, word: u32) -> Result<Inst, DecodeError> {
+impl Decoder<'_> {
+    pub(super) fn ds(&mut self, word: u32) -> Result<(), DecodeError> {
         let (opcode, gds, agpr) = match self.family.generation() {
             Generation::Gfx8 | Generation::Gfx9 => (
                 bits(word, 17, 8),
@@ -33,7 +33,7 @@ impl Decoder {
             }
         };
         let row = self.row(Encoding::Ds, opcode, 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut mods = Mods {
             gds: gds && self.family.has_gds() || row.flags.contains(RowFlags::GDS),
             ..Mods::default()
@@ -57,10 +57,11 @@ impl Decoder {
             };
             *operand = vgpr_or_agpr(index, spec.dwords, agpr);
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
-    pub(super) fn flat(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn flat(&mut self, word: u32) -> Result<(), DecodeError> {
         let generation = self.family.generation();
         let segment = match generation {
             // GCN3 has only FLAT, without these bits
@@ -75,7 +76,7 @@ impl Decoder {
             _ => return Err(self.no_encoding(2)),
         };
         let row = self.row(encoding, bits(word, 18, 7), 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut mods = Mods::default();
         let saddr = bits(high, 16, 7);
         let (scalar, lane_offset, agpr);
@@ -148,17 +149,18 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
-    pub(super) fn mubuf(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn mubuf(&mut self, word: u32) -> Result<(), DecodeError> {
         let generation = self.family.generation();
         let opcode = match generation {
             Generation::Gfx8 | Generation::Gfx9 => bits(word, 18, 7),
             Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => bits(word, 18, 8),
         };
         let row = self.row(Encoding::Mubuf, opcode, 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut mods = Mods {
             offset: bits(word, 0, 12) as i32,
             ..Mods::default()
@@ -192,11 +194,12 @@ impl Decoder {
             }
         }
         let operands = self.buffer_operands(row, high, &mods, agpr)?;
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
-    pub(super) fn mtbuf(&mut self, word: u32) -> Result<Inst, DecodeError> {
-        let high = self.words[1];
+    pub(super) fn mtbuf(&mut self, word: u32) -> Result<(), DecodeError> {
+        let high = self.inst.words[1];
         let generation = self.family.generation();
         let opcode = match generation {
             Generation::Gfx10 => bits(word, 16, 3) | bits(high, 21, 1) << 3,
@@ -235,7 +238,8 @@ impl Decoder {
             }
         }
         let operands = self.buffer_operands(row, high, &mods, agpr)?;
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     /// One bit of GFX9's buffer words: TFE, from gfx90a on ACC.
@@ -282,7 +286,7 @@ impl Decoder {
     }
 
     /// Image instructions are named and measured only: the embedded GPU has no texture units.
-    pub(super) fn mimg(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn mimg(&mut self, word: u32) -> Result<(), DecodeError> {
         let (opcode, words) = match self.family.generation() {
             Generation::Gfx8 | Generation::Gfx9 => (bits(word, 18, 7), 2),
             Generation::Gfx10 => (
@@ -294,7 +298,7 @@ impl Decoder {
             }
         };
         let row = self.row(Encoding::Mimg, opcode, words)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut operands = Operands::default();
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
             *operand = match spec.field {
@@ -311,6 +315,7 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        Ok(self.finish(row, operands, Mods::default()))
+        self.finish(row, operands, Mods::default());
+        Ok(())
     }
 }

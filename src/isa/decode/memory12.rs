@@ -1,7 +1,7 @@
 //! RDNA4's memory formats of three words: VFLAT with VGLOBAL and VSCRATCH, VBUFFER, VIMAGE and VSAMPLE.
 //!
 //! Knows: RDNA4 ISA, chapter "Microcode Formats". Must not know: what an instruction does.
-use super::super::inst::{Inst, Mods, Operand};
+use super::super::inst::{Mods, Operand};
 use super::super::row::{Encoding, Field, RowFlags};
 use super::fields::{NV, SCALE_OFFSET, bit, bits, sgpr, signed, vgpr};
 use super::{DecodeError, Decoder, Operands};
@@ -14,8 +14,8 @@ fn policy(word: u32, high: u32) -> u8 {
     (bits(high, 20, 3) | bits(high, 18, 2) << 3) as u8 | if bit(word, 7) { NV } else { 0 }
 }
 
-impl Decoder {
-    pub(super) fn vflat(&mut self, word: u32) -> Result<Inst, DecodeError> {
+impl Decoder<'_> {
+    pub(super) fn vflat(&mut self, word: u32) -> Result<(), DecodeError> {
         let encoding = match bits(word, 24, 2) {
             0 => Encoding::Flat,
             1 => Encoding::Scratch,
@@ -23,7 +23,7 @@ impl Decoder {
             _ => return Err(self.no_encoding(3)),
         };
         let row = self.row(encoding, bits(word, 14, 7), 3)?;
-        let [_, high, address, ..] = self.words;
+        let [_, high, address, ..] = self.inst.words;
         let saddr = bits(word, 0, 7);
         let scalar = Some(saddr as u8) != self.family.null()
             && row.operands.iter().any(|spec| spec.field == Field::Saddr);
@@ -49,10 +49,11 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
-    pub(super) fn vbuffer(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vbuffer(&mut self, word: u32) -> Result<(), DecodeError> {
         let opcode = bits(word, 14, 8);
         let encoding = if opcode < 128 {
             Encoding::Mubuf
@@ -60,7 +61,7 @@ impl Decoder {
             Encoding::Mtbuf
         };
         let row = self.row(encoding, opcode, 3)?;
-        let [_, high, address, ..] = self.words;
+        let [_, high, address, ..] = self.inst.words;
         let mods = Mods {
             cpol: policy(word, high),
             offset: bits(address, 8, 24) as i32,
@@ -86,7 +87,8 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     /// A resource or sampler by its 9-bit number, which must name SGPRs.
@@ -103,13 +105,13 @@ impl Decoder {
     }
 
     /// VIMAGE and VSAMPLE, which share a numbering. Named and measured only, like MIMG.
-    pub(super) fn vimage(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vimage(&mut self, word: u32) -> Result<(), DecodeError> {
         let sample = bits(word, 26, 6) == 0b11_1001;
         let row = self.row(Encoding::Mimg, bits(word, 14, 8), 3)?;
         if sample != is_sample(row.mnemonic) {
             return Err(self.no_encoding(3));
         }
-        let [_, high, address, ..] = self.words;
+        let [_, high, address, ..] = self.inst.words;
         let mut operands = Operands::default();
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
             *operand = match spec.field {
@@ -128,7 +130,8 @@ impl Decoder {
             cpol: policy(word, high),
             ..Mods::default()
         };
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 }
 

@@ -71,32 +71,43 @@ impl DecodeError {
 /// # Errors
 /// [`DecodeError`], whose [`DecodeError::len`] says where the next instruction may begin.
 pub fn decode(family: IsaFamily, wave64: bool, code: &[u8]) -> Result<Inst, DecodeError> {
-    let mut words = [0; MAX_BYTES / 4];
-    if let Some(whole) = code.first_chunk::<MAX_BYTES>() {
-        for (word, bytes) in words.iter_mut().zip(whole.as_chunks::<4>().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
-    } else {
-        let mut padded = [0; MAX_BYTES];
-        padded[..code.len()].copy_from_slice(code);
-        for (word, bytes) in words.iter_mut().zip(padded.as_chunks::<4>().0) {
-            *word = u32::from_le_bytes(*bytes);
+    let mut inst = Inst::default();
+    decode_into(family, wave64, code, &mut inst)?;
+    Ok(inst)
+}
+
+/// As [`decode`], into a place that many instructions can share one after another, which saves moving them.
+///
+/// # Errors
+/// As [`decode`]; `inst` is then of no use.
+pub fn decode_into(
+    family: IsaFamily,
+    wave64: bool,
+    code: &[u8],
+    inst: &mut Inst,
+) -> Result<(), DecodeError> {
+    match code.first_chunk::<MAX_BYTES>() {
+        Some(whole) => inst.words = words(whole),
+        None => {
+            let mut padded = [0; MAX_BYTES];
+            padded[..code.len()].copy_from_slice(code);
+            inst.words = words(&padded);
         }
     }
-    let mut decoder = Decoder {
-        family,
-        wave64,
-        words,
-        used: 1,
-        literal: None,
-        wide_literal: None,
-    };
     if code.len() < 4 {
         return Err(DecodeError::Truncated {
             need: 4,
             have: code.len(),
         });
     }
+    let mut decoder = Decoder {
+        family,
+        wave64,
+        used: 1,
+        literal: None,
+        wide_literal: None,
+        inst,
+    };
     let result = decoder.instruction();
     let need = decoder.used * 4;
     if need > code.len() {
@@ -108,23 +119,39 @@ pub fn decode(family: IsaFamily, wave64: bool, code: &[u8]) -> Result<Inst, Deco
     result
 }
 
-/// The words of one instruction and how many of them are taken so far.
-struct Decoder {
+/// Bytes as little-endian words.
+#[inline(always)]
+const fn words(bytes: &[u8; MAX_BYTES]) -> [u32; MAX_BYTES / 4] {
+    const fn word(bytes: &[u8; MAX_BYTES], at: usize) -> u32 {
+        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    }
+    [
+        word(bytes, 0),
+        word(bytes, 4),
+        word(bytes, 8),
+        word(bytes, 12),
+        word(bytes, 16),
+    ]
+}
+
+/// The instruction with its words, and how many of them are taken so far.
+struct Decoder<'a> {
     family: IsaFamily,
     wave64: bool,
-    words: [u32; MAX_BYTES / 4],
     used: usize,
     literal: Option<u32>,
     /// The word that a 64-bit literal begins at.
     wide_literal: Option<u8>,
+    inst: &'a mut Inst,
 }
 
 /// Operands of one row.
 type Operands = [Operand; MAX_OPERANDS];
 
-impl Decoder {
-    fn instruction(&mut self) -> Result<Inst, DecodeError> {
-        let word = self.words[0];
+impl Decoder<'_> {
+    #[inline]
+    fn instruction(&mut self) -> Result<(), DecodeError> {
+        let word = self.inst.words[0];
         if !bit(word, 31) {
             return self.vop_e32(word);
         }
@@ -217,26 +244,29 @@ impl Decoder {
     }
 
     /// An instruction whose operands no emulated kernel needs; its words are kept for the disassembly.
-    fn bare(&mut self, encoding: Encoding, opcode: u32, words: usize) -> Result<Inst, DecodeError> {
+    fn bare(&mut self, encoding: Encoding, opcode: u32, words: usize) -> Result<(), DecodeError> {
         let row = self.row(encoding, opcode, words)?;
         let mut operands = Operands::default();
         if encoding == Encoding::Ldsdir {
-            operands[0] = fields::vgpr(bits(self.words[0], 0, 8), 1);
+            operands[0] = fields::vgpr(bits(self.inst.words[0], 0, 8), 1);
         }
-        Ok(self.finish(row, operands, Mods::default()))
+        self.finish(row, operands, Mods::default());
+        Ok(())
     }
 
+    /// The instruction is complete, but for a second half.
     #[inline]
-    fn finish(&self, row: &'static Row, operands: Operands, mods: Mods) -> Inst {
-        let mut words = self.words;
-        words[self.used..].fill(0);
-        Inst {
-            row,
-            operands,
-            mods,
-            len: (self.used * 4) as u8,
-            words,
-            dual: None,
+    fn finish(&mut self, row: &'static Row, operands: Operands, mods: Mods) {
+        self.inst.row = row;
+        self.inst.operands = operands;
+        self.inst.mods = mods;
+        self.inst.dual = None;
+        self.inst.len = (self.used * 4) as u8;
+        // words past the instruction are not its own
+        for at in 1..MAX_BYTES / 4 {
+            if at >= self.used {
+                self.inst.words[at] = 0;
+            }
         }
     }
 
@@ -244,7 +274,7 @@ impl Decoder {
     #[inline]
     fn literal(&mut self) -> u32 {
         *self.literal.get_or_insert_with(|| {
-            let word = self.words[self.used.min(MAX_BYTES / 4 - 1)];
+            let word = self.inst.words[self.used.min(MAX_BYTES / 4 - 1)];
             self.used += 1;
             word
         })
@@ -263,7 +293,7 @@ impl Decoder {
     #[cold]
     fn no_encoding(&self, words: usize) -> DecodeError {
         DecodeError::NoEncoding {
-            word: self.words[0],
+            word: self.inst.words[0],
             family: self.family,
             len: words * 4,
         }

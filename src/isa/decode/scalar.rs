@@ -1,13 +1,13 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP and SMEM.
 use super::super::family::Generation;
-use super::super::inst::{Inst, Mods, Operand};
+use super::super::inst::{Mods, Operand};
 use super::super::row::{Encoding, Field, Ty};
 use super::fields::{NV, SCALE_OFFSET, bit, bits, sgpr, signed};
 use super::{DecodeError, Decoder, Operands};
 
-impl Decoder {
+impl Decoder<'_> {
     /// Words that begin with binary 10.
-    pub(super) fn scalar(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn scalar(&mut self, word: u32) -> Result<(), DecodeError> {
         let (encoding, opcode) = match bits(word, 23, 7) {
             0b111_1101 => (Encoding::Sop1, bits(word, 8, 8)),
             0b111_1110 => (Encoding::Sopc, bits(word, 16, 7)),
@@ -17,22 +17,16 @@ impl Decoder {
         };
         let row = self.row(encoding, opcode, 1)?;
         let mut operands = Operands::default();
-        let mut failure = None;
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
-            let mut source = |code| match self.source(row, spec, code) {
-                Ok(operand) => operand,
-                Err(error) => {
-                    failure = Some(error);
-                    Operand::Off
-                }
-            };
             *operand = match (spec.field, spec.ty) {
                 (Field::Ssrc0, Ty::Message) => Operand::Imm(bits(word, 0, 8) as i32),
                 (Field::Ssrc1, Ty::GprIdx) => Operand::Imm(bits(word, 8, 8) as i32),
-                (Field::Ssrc0, _) if encoding == Encoding::Sopk => source(bits(word, 16, 7)),
-                (Field::Ssrc0, _) => source(bits(word, 0, 8)),
-                (Field::Ssrc1, _) => source(bits(word, 8, 8)),
-                (Field::Sdst | Field::SdstTied, _) => source(bits(word, 16, 7)),
+                (Field::Ssrc0, _) if encoding == Encoding::Sopk => {
+                    self.source(row, spec, bits(word, 16, 7))?
+                }
+                (Field::Ssrc0, _) => self.source(row, spec, bits(word, 0, 8))?,
+                (Field::Ssrc1, _) => self.source(row, spec, bits(word, 8, 8))?,
+                (Field::Sdst | Field::SdstTied, _) => self.source(row, spec, bits(word, 16, 7))?,
                 (Field::Simm16, Ty::Label) => Operand::Imm(signed(word, 16)),
                 // s_movk_i32 and the i32 forms of the compares sign-extend
                 (Field::Simm16, _) if row.operands[0].ty == Ty::I32 => {
@@ -43,19 +37,17 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(self.finish(row, operands, Mods::default())),
-        }
+        self.finish(row, operands, Mods::default());
+        Ok(())
     }
 
-    pub(super) fn smem(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn smem(&mut self, word: u32) -> Result<(), DecodeError> {
         let opcode = match self.family.generation() {
             Generation::Gfx12 => bits(word, 13, 6),
             _ => bits(word, 18, 8),
         };
         let row = self.row(Encoding::Smem, opcode, 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut mods = Mods::default();
         let soffset;
         match self.family.generation() {
@@ -113,6 +105,7 @@ impl Decoder {
                 _ => Operand::Off,
             };
         }
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! VOP1, VOP2, VOPC with their DPP and SDWA forms, VOP3, VOP3P, VOPD and VINTERP.
 use super::super::family::Generation;
-use super::super::inst::{Dpp, Half, Inst, Mods, Operand, Sdwa, SdwaSel, SdwaUnused};
+use super::super::inst::{Dpp, Half, Mods, Operand, Sdwa, SdwaSel, SdwaUnused};
 use super::super::row::{Encoding, Field, OperandSpec, Row, RowFlags, Ty};
 use super::fields::{EXEC, VCC, bit, bits, is_16_bit, sgpr, vgpr};
 use super::{DecodeError, Decoder, Operands};
@@ -14,9 +14,9 @@ const DPP8_FI: u32 = 234;
 /// All halves of packed operands, which VOP1 to VOP3 cannot choose.
 const ALL_HIGH: u8 = 0b111;
 
-impl Decoder {
+impl Decoder<'_> {
     /// Words that begin with binary 0.
-    pub(super) fn vop_e32(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vop_e32(&mut self, word: u32) -> Result<(), DecodeError> {
         let row = match bits(word, 25, 6) {
             0x3f => self.row(Encoding::Vop1, bits(word, 9, 8), 1)?,
             0x3e => self.row(Encoding::Vopc, bits(word, 17, 8), 1)?,
@@ -27,7 +27,8 @@ impl Decoder {
             ..Mods::default()
         };
         if row.operands.is_empty() {
-            return Ok(self.finish(row, Operands::default(), mods));
+            self.finish(row, Operands::default(), mods);
+            return Ok(());
         }
         let mut src0 = bits(word, 0, 9);
         let mut src1 = bits(word, 9, 8) + 256;
@@ -67,15 +68,16 @@ impl Decoder {
             };
         }
         agpr_move(row, &mut operands);
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     /// The word after the instruction, for DPP and SDWA; instructions with a literal have neither.
     fn extra_word(&mut self, row: &'static Row) -> Result<u32, DecodeError> {
-        let word = self.words[self.used];
+        let word = self.inst.words[self.used];
         self.used += 1;
         if row.operands.iter().any(|spec| spec.field == Field::Simm32) {
-            return Err(self.bad_operand(row, bits(self.words[0], 0, 9)));
+            return Err(self.bad_operand(row, bits(self.inst.words[0], 0, 9)));
         }
         Ok(word)
     }
@@ -208,9 +210,9 @@ impl Decoder {
         ))
     }
 
-    pub(super) fn vop3(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vop3(&mut self, word: u32) -> Result<(), DecodeError> {
         let row = self.row(Encoding::Vop3, bits(word, 16, 10), 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut mods = Mods {
             op_sel_hi: ALL_HIGH,
             clamp: bit(word, 15),
@@ -231,7 +233,8 @@ impl Decoder {
             (mods.omod, mods.abs, mods.neg) = (0, 0, 0);
         }
         let operands = self.vop3_operands(row, word, high, &mut mods)?;
-        Ok(self.finish(row, operands, mods))
+        self.finish(row, operands, mods);
+        Ok(())
     }
 
     /// Operands of VOP3 and VOP3P.
@@ -298,10 +301,10 @@ impl Decoder {
     }
 
     /// Dual instructions (RDNA3 ISA, "VOPD"); the halves share one literal.
-    pub(super) fn vopd(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vopd(&mut self, word: u32) -> Result<(), DecodeError> {
         let row_x = self.row(Encoding::VopdX, bits(word, 22, 4), 2)?;
         let row_y = self.row(Encoding::VopdY, bits(word, 17, 5), 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let vdst_x = bits(high, 24, 8);
         // the destinations' parities differ, so Y's low bit is X's inverted
         let vdst_y = bits(high, 17, 7) << 1 | (!vdst_x & 1);
@@ -311,9 +314,9 @@ impl Decoder {
             op_sel_hi: ALL_HIGH,
             ..Mods::default()
         };
-        let mut inst = self.finish(row_x, x, mods);
-        inst.dual = Some((row_y, y));
-        Ok(inst)
+        self.finish(row_x, x, mods);
+        self.inst.dual = Some((row_y, y));
+        Ok(())
     }
 
     fn vopd_half(
@@ -338,10 +341,10 @@ impl Decoder {
     }
 
     /// Dual instructions with three sources each (gfx1250). The registers' banks are the assembler's business.
-    pub(super) fn vopd3(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vopd3(&mut self, word: u32) -> Result<(), DecodeError> {
         let row_x = self.row(Encoding::Vopd3X, bits(word, 18, 6), 3)?;
         let row_y = self.row(Encoding::Vopd3Y, bits(word, 12, 6), 3)?;
-        let [_, second, third, ..] = self.words;
+        let [_, second, third, ..] = self.inst.words;
         let x = [
             bits(third, 0, 8),
             bits(word, 0, 9),
@@ -365,9 +368,9 @@ impl Decoder {
         if row_y.flags.contains(RowFlags::BITOP3) {
             mods.bitop3 = y[3] as u8;
         }
-        let mut inst = self.finish(row_x, operands, mods);
-        inst.dual = Some((row_y, dual));
-        Ok(inst)
+        self.finish(row_x, operands, mods);
+        self.inst.dual = Some((row_y, dual));
+        Ok(())
     }
 
     /// Destination and sources of one half.
@@ -391,13 +394,13 @@ impl Decoder {
         Ok(operands)
     }
 
-    pub(super) fn vinterp(&mut self, word: u32) -> Result<Inst, DecodeError> {
+    pub(super) fn vinterp(&mut self, word: u32) -> Result<(), DecodeError> {
         let opcode = match self.family.generation() {
             Generation::Gfx12 => bits(word, 16, 5),
             _ => bits(word, 16, 7),
         };
         let row = self.row(Encoding::Vinterp, opcode, 2)?;
-        let high = self.words[1];
+        let high = self.inst.words[1];
         let mut mods = Mods {
             op_sel: bits(word, 11, 4) as u8,
             clamp: bit(word, 15),
@@ -405,8 +408,8 @@ impl Decoder {
             ..Mods::default()
         };
         let operands = self.vop3_operands(row, word, high, &mut mods)?;
-        let mut inst = self.finish(row, operands, mods);
-        for (operand, spec) in inst.operands.iter_mut().zip(row.operands) {
+        self.finish(row, operands, mods);
+        for (operand, spec) in self.inst.operands.iter_mut().zip(row.operands) {
             let (code, shift) = match spec.field {
                 Field::Src0 => (bits(high, 0, 8), 0),
                 Field::Src1 => (bits(high, 9, 8), 1),
@@ -422,7 +425,7 @@ impl Decoder {
                 };
             }
         }
-        Ok(inst)
+        Ok(())
     }
 }
 

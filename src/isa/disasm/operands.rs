@@ -219,7 +219,8 @@ impl Printer<'_> {
             // LLVM's scalar compares of halves
             Ty::I16 | Ty::U16 | Ty::B16 | Ty::F16
                 if (ty == Ty::F16) == (row.encoding == Encoding::Sopc)
-                    && row.encoding != Encoding::Sop1 =>
+                    && row.encoding != Encoding::Sop1
+                    && !row.mnemonic.starts_with("v_cvt_pk_f32_") =>
             {
                 write!(self.text, "{:#x}", HALVES[at]).ok();
             }

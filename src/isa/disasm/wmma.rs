@@ -11,6 +11,11 @@ const FORMATS: [&str; 5] = ["FP8", "BF8", "FP6", "BF6", "FP4"];
 const SCALE_ROWS: [&str; 2] = ["ROW0", "ROW1"];
 const SCALE_FORMATS: [&str; 3] = ["E8", "E5M3", "E4M3"];
 
+/// Whether the operation itself, not its scales, says that operands are used again.
+fn reuses(mnemonic: &str) -> bool {
+    !mnemonic.ends_with("_f8f6f4") && !mnemonic.ends_with("_f4")
+}
+
 impl Printer<'_> {
     /// ` name:PREFIX…` if the value is not 0.
     fn matrix_choice(&mut self, name: &str, prefix: &str, names: &[&str], value: u32) {
@@ -47,7 +52,7 @@ impl Printer<'_> {
         }
         if row.mnemonic.contains("_scale") {
             self.scale_modifiers();
-        } else if self.family == IsaFamily::Gfx1250 && !row.mnemonic.contains("f8f6f4") {
+        } else if self.family == IsaFamily::Gfx1250 && reuses(row.mnemonic) {
             self.reuse(self.inst.words[0]);
         }
         for (name, value) in [("neg_lo", mods.neg), ("neg_hi", mods.neg_hi)] {

@@ -31,6 +31,12 @@ impl Tables {
     }
 }
 
+/// A row to begin with, before one is known.
+#[inline]
+pub(super) const fn first_row() -> &'static Row {
+    &ROWS[0]
+}
+
 const fn o(field: Field, ty: Ty, dwords: u8, wave64_dwords: u8) -> OperandSpec {
     OperandSpec {
         field,
