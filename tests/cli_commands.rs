@@ -22,6 +22,8 @@ mod environment;
 mod info;
 #[path = "cli/launch.rs"]
 mod launch;
+#[path = "cli/launch_options.rs"]
+mod launch_options;
 #[path = "cli/load.rs"]
 mod load;
 #[path = "cli/usage.rs"]

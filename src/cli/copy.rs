@@ -2,22 +2,30 @@
 //!
 //! Knows: the matrix, sizes, verification. Must not know: how engines copy.
 use super::device::{self, DeviceView};
+use super::export::{self, Line, Plot};
 use super::failure::{Exit, Failure};
 use super::output::{Outcome, Report, Table};
 use super::stats::Series;
 use super::units::{self, human_bytes, human_ns};
 use super::values::{Buffer as Content, Comparison, Init, ScalarType, Tolerance};
 use super::{Context, interrupt};
-use crate::runtime::{self, Agent, Buffer, CopyEngine, RuntimeError};
+use crate::loader::DeviceAddr;
+use crate::runtime::{
+    self, Agent, Blit, Buffer, CopyEngine, DispatchError, PoolKind, RuntimeError, Sdma, WaitOptions,
+};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
-use std::time::Instant;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// What a destination holds before a copy; no byte of the pattern's place has it twice in a row by chance.
+/// What a destination's bytes differ in from the pattern before a copy.
 const STALE: u8 = 0xa5;
+/// The longest time of a copy where `--timeout` says nothing.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Options of `rocr copy`.
 #[derive(Debug, Args)]
@@ -28,18 +36,62 @@ pub(super) struct CopyArgs {
     /// Where bytes go: host, 0, 1, … [default: all].
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
-    /// Bytes of a copy; A..B sweeps by powers of two.
-    #[arg(long, value_name = "A[..B]", default_value = "16M", value_parser = parse_sizes)]
-    size: Sizes,
-    /// Timed copies of each cell.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    runs: u32,
+    /// Bytes of a copy; A..B sweeps by powers of two [default: 16M, with --latency 8].
+    #[arg(long, value_name = "A[..B]", value_parser = parse_sizes)]
+    size: Option<Sizes>,
+    /// Timed copies of each cell [default: 5, with --latency 200].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Copy in both directions at the same time.
+    #[arg(long)]
+    bidirectional: bool,
+    /// Measure the time of the smallest copies.
+    #[arg(long)]
+    latency: bool,
+    /// What copies: the host's processor, kernels on the device, or its SDMA engines.
+    #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
+    engine: Engine,
+    /// What is copied: zeros, ones, fill:V, iota, rand, …
+    #[arg(long, value_name = "INIT", default_value = "rand", value_parser = parse_pattern)]
+    pattern: Init,
+    /// Host memory that devices reach [default].
+    #[arg(long, conflicts_with = "pageable")]
+    pinned: bool,
+    /// Host memory that devices do not reach: their engines copy through a pinned buffer.
+    #[arg(long)]
+    pageable: bool,
+    /// Write the result to a file: .json, .csv, .md or .html with plots.
+    #[arg(long, value_name = "FILE")]
+    export: Vec<PathBuf>,
     /// Bytes into both buffers at which the copy starts.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = units::parse_size)]
     offset: u64,
     /// Do not compare what arrived.
     #[arg(long)]
     no_verify: bool,
+}
+
+/// What moves the bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Engine {
+    /// The fastest that is there.
+    #[default]
+    Auto,
+    /// The host's processor.
+    Host,
+    /// Kernels on the compute units.
+    Blit,
+    /// The device's copy engines.
+    Sdma,
+}
+
+fn parse_pattern(text: &str) -> Result<Init, String> {
+    match Init::parse(text) {
+        Ok(Init::File(_)) | Err(_) => Err(format!(
+            "`{text}`: a pattern is zeros, ones, fill:V, iota[:START:STEP], rand[:SEED] or poison"
+        )),
+        Ok(init) => Ok(init),
+    }
 }
 
 /// The sizes of a sweep.
@@ -108,9 +160,23 @@ struct CopyReport {
 
 /// Runs the command.
 pub(super) fn run(args: &CopyArgs, context: &Context) -> anyhow::Result<Outcome> {
+    export::check(&args.export)?;
     let runtime = device::open(context, None, false)?;
     let agents = runtime.agents();
     let pairs = pairs(args, agents.len())?;
+    let engines = Engines::new(args.engine, agents)?;
+    let timeout = context.timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let work = Work {
+        args,
+        agents,
+        engines: &engines,
+        timeout: (!timeout.is_zero()).then_some(timeout),
+        runs: args.runs.unwrap_or(if args.latency { 200 } else { 5 }),
+    };
+    let sizes = args
+        .size
+        .clone()
+        .unwrap_or_else(|| Sizes(vec![if args.latency { 8 } else { 16 << 20 }]));
     interrupt::watch();
     let mut report = CopyReport {
         devices: agents
@@ -119,7 +185,7 @@ pub(super) fn run(args: &CopyArgs, context: &Context) -> anyhow::Result<Outcome>
             .collect(),
         rows: Vec::new(),
     };
-    let cells = pairs.len() * args.size.0.len();
+    let cells = pairs.len() * sizes.0.len();
     let bar = if context.talk.quiet {
         ProgressBar::hidden()
     } else {
@@ -127,22 +193,32 @@ pub(super) fn run(args: &CopyArgs, context: &Context) -> anyhow::Result<Outcome>
     };
     let mut worst = Exit::Good;
     'matrix: for (from, to) in pairs {
-        for size in &args.size.0 {
+        for size in &sizes.0 {
             if interrupt::requested() {
                 break 'matrix;
             }
-            let (row, exit) = cell(args, agents, from, to, *size);
+            let (row, exit) = work.cell(from, to, *size);
             worst = worst.max(exit);
             report.rows.push(row);
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
+    let plots = [report.plot()];
+    export::write(&args.export, "rocr copy", &report, &plots)?;
     if interrupt::requested() {
         return Ok(Outcome::failed(
             report,
             Failure::new(Exit::Interrupted, "interrupted", "interrupted"),
         ));
+    }
+    if worst == Exit::Hang {
+        let failure = Failure::new(
+            worst,
+            "timeout",
+            "a copy did not complete; its row says which",
+        );
+        return Ok(Outcome::failed(report, failure));
     }
     if worst == Exit::Environment {
         let failure = Failure::new(
@@ -177,6 +253,17 @@ fn pairs(args: &CopyArgs, devices: usize) -> Result<Vec<(Place, Place)>, Failure
         .flat_map(|source| places().map(move |target| (source, target)))
         .filter(|(source, target)| chosen(from, *source) && chosen(to, *target))
         .collect();
+    if args.bidirectional {
+        // Both directions are one cell.
+        let order = |place: &Place| match place {
+            Place::Host => 0,
+            Place::Device(index) => index + 1,
+        };
+        let both = |source: &Place, target: &Place| {
+            chosen(from, *target) && chosen(to, *source) && order(target) < order(source)
+        };
+        pairs.retain(|(source, target)| !both(source, target));
+    }
     // A copy within one place is made only when it is asked for.
     if !(from.is_some() && from == to) {
         pairs.retain(|(source, target)| source != target);
@@ -184,146 +271,358 @@ fn pairs(args: &CopyArgs, devices: usize) -> Result<Vec<(Place, Place)>, Failure
     Ok(pairs)
 }
 
-/// Memory of a place.
+/// The engines that a run has.
+#[derive(Debug)]
+struct Engines {
+    /// By device, two for the two directions; empty where the host copies.
+    movers: Vec<[Mover; 2]>,
+}
+
+/// A device's engine.
+#[derive(Debug)]
+enum Mover {
+    Blit(Blit),
+    Sdma(Sdma),
+}
+
+impl Engines {
+    fn new(engine: Engine, agents: &[Agent]) -> Result<Engines, Failure> {
+        let mover = |agent: &Agent| -> Result<Mover, Failure> {
+            Ok(match engine {
+                Engine::Sdma => Mover::Sdma(Sdma::new(agent)?),
+                _ => Mover::Blit(Blit::new(agent)?),
+            })
+        };
+        let movers = match engine {
+            Engine::Auto | Engine::Host => Vec::new(),
+            Engine::Blit | Engine::Sdma => agents
+                .iter()
+                .map(|agent| Ok([mover(agent)?, mover(agent)?]))
+                .collect::<Result<_, Failure>>()?,
+        };
+        Ok(Engines { movers })
+    }
+}
+
+/// Memory of a place, reachable by the devices but for pageable memory.
 enum Memory {
-    Host(Vec<u8>),
-    Device(Buffer),
+    /// With the buffer that devices copy through.
+    Pageable(Mutex<Vec<u8>>, Buffer),
+    Reachable(Buffer),
 }
 
 impl Memory {
-    fn new(place: Place, agents: &[Agent], size: u64, name: &str) -> Result<Memory, RuntimeError> {
-        match place {
-            Place::Host => Ok(Memory::Host(vec![0; size as usize])),
-            Place::Device(index) => Ok(Memory::Device(agents[index].allocate(size, name)?)),
-        }
-    }
-
-    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RuntimeError> {
-        match self {
-            Memory::Host(memory) => {
-                memory[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-                Ok(())
-            }
-            Memory::Device(buffer) => buffer.write(offset, bytes),
-        }
-    }
-
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RuntimeError> {
         match self {
-            Memory::Host(memory) => {
+            Memory::Pageable(memory, _) => {
+                let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 bytes.copy_from_slice(&memory[offset as usize..][..bytes.len()]);
                 Ok(())
             }
-            Memory::Device(buffer) => buffer.read(offset, bytes),
+            Memory::Reachable(buffer) => buffer.read(offset, bytes),
+        }
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), RuntimeError> {
+        match self {
+            Memory::Pageable(memory, _) => {
+                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                memory[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                Ok(())
+            }
+            Memory::Reachable(buffer) => buffer.write(offset, bytes),
+        }
+    }
+
+    /// The buffer that devices reach.
+    fn buffer(&self) -> &Buffer {
+        match self {
+            Memory::Pageable(_, buffer) | Memory::Reachable(buffer) => buffer,
         }
     }
 }
 
-/// Copies `size` bytes at `offset`; gives the engine that did it.
-fn copy(
-    from: &Memory,
-    to: &mut Memory,
-    offset: u64,
-    size: u64,
-) -> Result<CopyEngine, RuntimeError> {
-    let range = offset as usize..(offset + size) as usize;
-    match (from, to) {
-        (Memory::Host(from), Memory::Host(to)) => {
-            to[range.clone()].copy_from_slice(&from[range]);
-            Ok(CopyEngine::Host)
-        }
-        (Memory::Host(from), Memory::Device(to)) => {
-            runtime::copy_to_device(to, offset, &from[range])
-        }
-        (Memory::Device(from), Memory::Host(to)) => {
-            runtime::copy_to_host(&mut to[range], from, offset)
-        }
-        (Memory::Device(from), Memory::Device(to)) => runtime::copy(to, offset, from, offset, size),
+/// Two places and the engine between them.
+struct Way<'a> {
+    source: Memory,
+    target: Memory,
+    mover: Option<&'a Mover>,
+}
+
+/// Everything that is the same for all cells.
+struct Work<'a> {
+    args: &'a CopyArgs,
+    agents: &'a [Agent],
+    engines: &'a Engines,
+    timeout: Option<Duration>,
+    runs: u32,
+}
+
+/// Why a cell has no result.
+#[derive(Debug)]
+enum CellError {
+    Runtime(RuntimeError),
+    Dispatch(DispatchError),
+    Timeout,
+}
+
+impl From<RuntimeError> for CellError {
+    fn from(error: RuntimeError) -> CellError {
+        CellError::Runtime(error)
     }
 }
 
-/// Measures one cell; what goes wrong is told in the row.
-fn cell(args: &CopyArgs, agents: &[Agent], from: Place, to: Place, size: u64) -> (Row, Exit) {
-    let mut row = Row {
-        from: from.to_string(),
-        to: to.to_string(),
-        size_bytes: size,
-        direction: "one-way",
-        engine: None,
-        bandwidth_bytes_per_s: None,
-        latency_ns: None,
-        verified: None,
-        error: None,
-    };
-    let exit = match measure(args, agents, from, to, size, &mut row) {
-        Ok(()) if row.verified == Some(false) => Exit::Wrong,
-        Ok(()) => Exit::Good,
-        Err(error) => {
-            row.error = Some(super::failure::with_causes(&error));
-            Exit::Environment
-        }
-    };
-    (row, exit)
+impl From<DispatchError> for CellError {
+    fn from(error: DispatchError) -> CellError {
+        CellError::Dispatch(error)
+    }
 }
 
-fn measure(
-    args: &CopyArgs,
-    agents: &[Agent],
-    from: Place,
-    to: Place,
-    size: u64,
-    row: &mut Row,
-) -> Result<(), RuntimeError> {
-    let whole = size
-        .checked_add(args.offset)
-        .ok_or(RuntimeError::OutOfRange {
-            offset: args.offset,
+impl Work<'_> {
+    /// Measures one cell; what goes wrong is told in the row.
+    fn cell(&self, from: Place, to: Place, size: u64) -> (Row, Exit) {
+        let mut row = Row {
+            from: from.to_string(),
+            to: to.to_string(),
+            size_bytes: size,
+            direction: if self.args.bidirectional {
+                "bidirectional"
+            } else {
+                "one-way"
+            },
+            engine: None,
+            bandwidth_bytes_per_s: None,
+            latency_ns: None,
+            verified: None,
+            error: None,
+        };
+        let exit = match self.measure(from, to, size, &mut row) {
+            Ok(()) if row.verified == Some(false) => Exit::Wrong,
+            Ok(()) => Exit::Good,
+            Err(CellError::Dispatch(error)) => {
+                row.error = Some(error.to_string());
+                match error {
+                    DispatchError::Timeout(_) => Exit::Hang,
+                    _ => Exit::Environment,
+                }
+            }
+            Err(CellError::Timeout) => {
+                row.error = Some("the copy did not complete in time".to_owned());
+                Exit::Hang
+            }
+            Err(CellError::Runtime(error)) => {
+                row.error = Some(super::failure::with_causes(&error));
+                Exit::Environment
+            }
+        };
+        (row, exit)
+    }
+
+    fn memory(&self, place: Place, size: u64, name: &str) -> Result<Memory, RuntimeError> {
+        let pinned = || match self.agents.first() {
+            Some(agent) => agent.pool(PoolKind::FineGrained).allocate(size, name),
+            None => Err(RuntimeError::EmptyAllocation),
+        };
+        Ok(match place {
+            Place::Host if self.args.pageable => {
+                Memory::Pageable(Mutex::new(vec![0; size as usize]), pinned()?)
+            }
+            Place::Host => Memory::Reachable(pinned()?),
+            Place::Device(index) => Memory::Reachable(self.agents[index].allocate(size, name)?),
+        })
+    }
+
+    /// Memory of both ends, filled, and the engine that copies from one to the other.
+    fn way(
+        &self,
+        from: Place,
+        to: Place,
+        size: u64,
+        number: usize,
+    ) -> Result<(Way<'_>, Content), CellError> {
+        let out_of_range = || RuntimeError::OutOfRange {
+            offset: self.args.offset,
             len: size,
             size_bytes: u64::MAX,
-        })?;
-    let mut source = Memory::new(from, agents, whole, "copy source")?;
-    let mut target = Memory::new(to, agents, whole, "copy target")?;
-    let pattern = Content::new(ScalarType::U8, Some(size), &Init::Rand { seed: size }).map_err(
-        |_too_large| RuntimeError::OutOfRange {
-            offset: 0,
-            len: size,
-            size_bytes: u64::MAX,
-        },
-    )?;
-    let mut bytes = vec![0; size as usize];
-    pattern.write(0, &mut bytes);
-    source.write(args.offset, &bytes)?;
-    bytes.fill(STALE);
-    target.write(args.offset, &bytes)?;
-    // The first copy touches the pages; it is not timed, but it is the one that is verified.
-    row.engine = Some(copy(&source, &mut target, args.offset, size)?.name());
-    if !args.no_verify {
-        target.read(args.offset, &mut bytes)?;
-        let mut comparison = Comparison::default();
-        comparison.add(&bytes, &pattern, 0, Tolerance::default());
-        row.verified = Some(comparison.mismatches == 0);
-        if let Some(first) = comparison.first {
-            row.error = Some(format!(
-                "{} of {size} bytes differ; the first at {}: got {}, want {}",
-                comparison.mismatches, first.index, first.got, first.want
-            ));
+        };
+        let whole = size
+            .checked_add(self.args.offset)
+            .ok_or_else(out_of_range)?;
+        let source = self.memory(from, whole, "copy source")?;
+        let target = self.memory(to, whole, "copy target")?;
+        let pattern = Content::new(ScalarType::U8, Some(size), &self.args.pattern)
+            .map_err(|_too_large| out_of_range())?;
+        let mut bytes = vec![0; size as usize];
+        pattern.write(0, &mut bytes);
+        source.write(self.args.offset, &bytes)?;
+        // No byte of the pattern: what is not copied is noticed.
+        bytes.iter_mut().for_each(|byte| *byte ^= STALE);
+        target.write(self.args.offset, &bytes)?;
+        // The sender's kernels copy, or the receiver's where the host sends.
+        let device = match (from, to) {
+            (Place::Device(index), _) | (Place::Host, Place::Device(index)) => index,
+            (Place::Host, Place::Host) => 0,
+        };
+        let mover = self
+            .engines
+            .movers
+            .get(device)
+            .map(|movers| &movers[number]);
+        if let (Some(_), Some(agent)) = (mover, self.agents.get(device)) {
+            // Peer access; on its own memory it changes nothing.
+            source.buffer().allow_access(agent)?;
+            target.buffer().allow_access(agent)?;
+        }
+        let way = Way {
+            source,
+            target,
+            mover,
+        };
+        Ok((way, pattern))
+    }
+
+    fn measure(&self, from: Place, to: Place, size: u64, row: &mut Row) -> Result<(), CellError> {
+        let mut ways = vec![self.way(from, to, size, 0)?];
+        if self.args.bidirectional {
+            ways.push(self.way(to, from, size, 1)?);
+        }
+        // The first copy touches the pages; it is not timed, but it is the one that is verified.
+        for (way, _) in &ways {
+            row.engine = Some(self.copy(way, size)?.name());
+        }
+        if !self.args.no_verify {
+            let mut bytes = vec![0; size as usize];
+            row.verified = Some(true);
+            for (way, pattern) in &ways {
+                way.target.read(self.args.offset, &mut bytes)?;
+                let mut comparison = Comparison::default();
+                comparison.add(&bytes, pattern, 0, Tolerance::default());
+                if let Some(first) = comparison.first {
+                    row.verified = Some(false);
+                    row.error = Some(format!(
+                        "{} of {size} bytes differ; the first at {}: got {}, want {}",
+                        comparison.mismatches, first.index, first.got, first.want
+                    ));
+                }
+            }
+        }
+        let mut times = Series::default();
+        for _ in 0..self.runs {
+            let begun = Instant::now();
+            if let [(way, _)] = &ways[..] {
+                self.copy(way, size)?;
+            } else {
+                std::thread::scope(|scope| {
+                    let threads: Vec<_> = ways
+                        .iter()
+                        .map(|(way, _)| scope.spawn(|| self.copy(way, size)))
+                        .collect();
+                    threads
+                        .into_iter()
+                        .try_for_each(|thread| match thread.join() {
+                            Ok(copied) => copied.map(|_engine| ()),
+                            Err(panic) => std::panic::resume_unwind(panic),
+                        })
+                })?;
+            }
+            times.push(begun.elapsed().as_nanos() as f64);
+            if interrupt::requested() {
+                break;
+            }
+        }
+        if let Some(summary) = times.summary() {
+            row.latency_ns = Some(summary.median);
+            let rate = (size * ways.len() as u64) as f64 * 1e9 / summary.median;
+            row.bandwidth_bytes_per_s = rate.is_finite().then_some(rate);
+        }
+        Ok(())
+    }
+
+    /// Copies `size` bytes; gives the engine that did it.
+    fn copy(&self, way: &Way<'_>, size: u64) -> Result<CopyEngine, CellError> {
+        let offset = self.args.offset;
+        let range = offset as usize..(offset + size) as usize;
+        let Some(mover) = way.mover else {
+            let engine = match (&way.source, &way.target) {
+                (Memory::Reachable(from), Memory::Reachable(to)) => {
+                    runtime::copy(to, offset, from, offset, size)?
+                }
+                (Memory::Pageable(from, _), Memory::Reachable(to)) => {
+                    let from = from.lock().unwrap_or_else(PoisonError::into_inner);
+                    runtime::copy_to_device(to, offset, &from[range])?
+                }
+                (Memory::Reachable(from), Memory::Pageable(to, _)) => {
+                    let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                    runtime::copy_to_host(&mut to[range], from, offset)?
+                }
+                (Memory::Pageable(from, _), Memory::Pageable(to, _)) => {
+                    let from = from.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                    to[range.clone()].copy_from_slice(&from[range]);
+                    CopyEngine::Host
+                }
+            };
+            return Ok(engine);
+        };
+        if let Memory::Pageable(memory, staging) = &way.source {
+            let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            staging.write(offset, &memory[range.clone()])?;
+        }
+        let address = |memory: &Memory| DeviceAddr(memory.buffer().address().get() + offset);
+        let (to, from) = (address(&way.target), address(&way.source));
+        let engine = match mover {
+            Mover::Blit(blit) => {
+                let launch = blit.copy_async(to, from, size, &[])?;
+                launch.wait(&WaitOptions {
+                    timeout: self.timeout,
+                    interrupted: Some(&interrupt::requested),
+                    ..WaitOptions::default()
+                })?;
+                CopyEngine::Blit
+            }
+            Mover::Sdma(sdma) => {
+                let signal = sdma.copy_async(to, from, size, &[])?;
+                if !sdma.wait(&signal, self.timeout)? {
+                    return Err(CellError::Timeout);
+                }
+                CopyEngine::Sdma
+            }
+        };
+        if let Memory::Pageable(memory, staging) = &way.target {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            staging.read(offset, &mut memory[range])?;
+        }
+        Ok(engine)
+    }
+}
+
+impl CopyReport {
+    /// Bandwidth by size, a line for each pair.
+    fn plot(&self) -> Plot {
+        let mut lines: Vec<Line> = Vec::new();
+        for row in &self.rows {
+            let name = format!("{} to {}", row.from, row.to);
+            let Some(rate) = row.bandwidth_bytes_per_s else {
+                continue;
+            };
+            let point = (row.size_bytes as f64, rate / 1e9);
+            match lines.iter_mut().find(|line| line.name == name) {
+                Some(line) => line.points.push(point),
+                None => lines.push(Line {
+                    name,
+                    points: vec![point],
+                }),
+            }
+        }
+        Plot {
+            title: "Bandwidth".to_owned(),
+            x: "bytes of a copy",
+            y: "GB/s".to_owned(),
+            log_x: true,
+            joined: true,
+            lines,
         }
     }
-    let mut times = Series::default();
-    for _ in 0..args.runs {
-        let begun = Instant::now();
-        copy(&source, &mut target, args.offset, size)?;
-        times.push(begun.elapsed().as_nanos() as f64);
-        if interrupt::requested() {
-            break;
-        }
-    }
-    if let Some(summary) = times.summary() {
-        row.latency_ns = Some(summary.median);
-        let rate = size as f64 * 1e9 / summary.median;
-        row.bandwidth_bytes_per_s = rate.is_finite().then_some(rate);
-    }
-    Ok(())
 }
 
 impl Report for CopyReport {
@@ -401,8 +700,15 @@ mod tests {
         CopyArgs {
             from: from.map(str::to_owned),
             to: to.map(str::to_owned),
-            size: Sizes(vec![1]),
-            runs: 1,
+            size: None,
+            runs: None,
+            bidirectional: false,
+            latency: false,
+            engine: Engine::Auto,
+            pattern: Init::Zeros,
+            pinned: false,
+            pageable: false,
+            export: Vec::new(),
             offset: 0,
             no_verify: false,
         }

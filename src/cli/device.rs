@@ -62,7 +62,11 @@ pub(super) fn open(
     file_target: Option<&TargetId>,
     deterministic: bool,
 ) -> Result<Runtime, Failure> {
-    let runtime = Runtime::open(&context.device, file_target)?;
+    let runtime = Runtime::open_in(&context.device, file_target, &context.environment)?;
+    runtime
+        .banners()
+        .iter()
+        .for_each(|banner| context.talk.warn(banner));
     if let Some(instrument) = runtime.instrument() {
         let threads = if deterministic { 1 } else { threads(context) };
         instrument.set_schedule(Schedule {

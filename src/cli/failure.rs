@@ -175,6 +175,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Model(_) => (Exit::File, "target_not_executed"),
             RuntimeError::Driver(DriverError::Exhausted { .. }) => (Exit::Refused, "out_of_memory"),
             RuntimeError::QueueSize { .. } => (Exit::Usage, "queue_size"),
+            RuntimeError::Variable { .. } => (Exit::Usage, "environment_variable"),
             _ => (Exit::Environment, "driver"),
         };
         let failure = Failure::new(exit, code, with_causes(&error)).status(error.status());

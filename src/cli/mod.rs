@@ -11,6 +11,7 @@ mod copy;
 mod define;
 pub mod device;
 mod explain;
+mod export;
 pub mod failure;
 mod info;
 mod input;
@@ -19,6 +20,7 @@ mod kernarg_map;
 mod kernels;
 mod launch;
 mod load;
+mod manual;
 pub mod output;
 mod parameters;
 pub mod stats;
@@ -27,12 +29,13 @@ pub mod units;
 mod uri;
 pub mod values;
 
-use crate::runtime::DeviceSelection;
-use clap::{Args, Parser, Subcommand};
+use crate::runtime::{DeviceSelection, Environment};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use failure::{Exit, Failure};
 use output::{Format, Outcome, Talk};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -81,6 +84,9 @@ struct GlobalOptions {
     /// Most bytes that compressed bundles of a file may decompress to [default: 4G].
     #[arg(long, global = true, value_name = "SIZE", value_parser = units::parse_size)]
     max_decompressed: Option<u64>,
+    /// Accept HSA_OVERRIDE_GFX_VERSION of another major version than the device's.
+    #[arg(long, global = true)]
+    force: bool,
     /// No warnings, hints or progress.
     #[arg(long, short, global = true)]
     quiet: bool,
@@ -101,6 +107,17 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Measure and verify copies between host and devices.
     Copy(copy::CopyArgs),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff), or write one for each command.
+    Man {
+        /// Where the pages go: rocr.1, rocr-launch.1, …
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
 }
 
 /// What every command needs of the global options.
@@ -112,6 +129,8 @@ pub struct Context {
     pub format: Format,
     /// The device asked for, else an embedded GPU of the file's target.
     pub device: DeviceSelection,
+    /// What ROCr's environment variables ask for.
+    pub environment: Environment,
     /// Workers of the embedded GPU, if said.
     pub threads: Option<NonZeroUsize>,
     /// `--timeout` as given; zero means none.
@@ -124,7 +143,14 @@ impl Context {
     fn new(global: &GlobalOptions) -> Result<Context, Failure> {
         // An empty value counts as unset, as for ROCr's variables.
         let device = global.device.as_deref().filter(|text| !text.is_empty());
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            // ROCr's variables are text; others need not be.
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        let mut environment = Environment::new(variables)?;
+        environment.force = global.force;
         Ok(Context {
+            environment,
             talk: Talk {
                 quiet: global.quiet,
                 verbose: global.verbose,
@@ -171,6 +197,10 @@ fn run(line: &CommandLine) -> Exit {
             Command::Launch(args) => launch::run(args, &context),
             Command::Bench(args) => bench::run(args, &context),
             Command::Copy(args) => copy::run(args, &context),
+            Command::Completions { shell } => {
+                Ok(manual::completions(CommandLine::command(), *shell))
+            }
+            Command::Man { folder } => manual::pages(CommandLine::command(), folder.as_deref()),
         });
     let outcome = outcome.unwrap_or_else(|error| Outcome::from(failure::classify(error)));
     output::emit(&outcome, format, &talk)
@@ -210,7 +240,6 @@ fn wants_json(args: &[OsString]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -203,7 +203,7 @@ pub(super) fn has_tables(target: &TargetId) -> bool {
 
 /// Refuses a device that loads code and cannot execute it.
 pub(super) fn executes(file: &str, agent: &Agent) -> Result<(), Failure> {
-    let target = agent.target();
+    let target = agent.info().executes.unwrap_or_else(|| agent.target());
     if agent.info().kind != AgentKind::EmbeddedGpu || has_tables(&target) {
         return Ok(());
     }

@@ -52,6 +52,8 @@ pub struct AgentInfo {
     pub gpu_id: super::driver::GpuId,
     /// What it executes; `None` for a host.
     pub target: Option<TargetId>,
+    /// What it executes in truth, where an override has it reported as something else.
+    pub executes: Option<TargetId>,
     /// ISA names, the exact one first, then the generic one that covers it.
     pub isas: Vec<String>,
     /// PCI address as domain:bus:device.function.
@@ -88,16 +90,7 @@ impl AgentInfo {
             .iter()
             .find(|bank| bank.heap_type != HeapType::System)
             .or_else(|| node.memory.first());
-        let isas = node.target.map_or_else(Vec::new, |target| {
-            let generic = target.target.generic_of().map(|generic| TargetId {
-                target: generic,
-                ..target
-            });
-            std::iter::once(target)
-                .chain(generic)
-                .map(|target| target.isa_name())
-                .collect()
-        });
+        let isas = node.target.map_or_else(Vec::new, isa_names);
         let lds_bytes = node
             .target
             .map_or(0, |target| target.target.resources.lds_bytes_per_workgroup);
@@ -118,6 +111,7 @@ impl AgentInfo {
             node: node.index,
             gpu_id: node.gpu_id,
             target: node.target,
+            executes: node.target,
             isas,
             bdf: node.target.map(|_| {
                 let id = properties.location_id;
@@ -152,6 +146,27 @@ impl AgentInfo {
             apertures,
             properties,
         }
+    }
+}
+
+/// The exact name, then the generic one that covers it.
+fn isa_names(target: TargetId) -> Vec<String> {
+    let generic = target.target.generic_of().map(|generic| TargetId {
+        target: generic,
+        ..target
+    });
+    std::iter::once(target)
+        .chain(generic)
+        .map(|target| target.isa_name())
+        .collect()
+}
+
+impl AgentInfo {
+    /// Has it reported and matched as another target.
+    pub(super) fn override_target(&mut self, target: TargetId) {
+        self.target = Some(target);
+        self.name = target.target.name.to_owned();
+        self.isas = isa_names(target);
     }
 }
 

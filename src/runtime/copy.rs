@@ -2,7 +2,8 @@
 //!
 //! Knows: which engine may do a copy. Must not know: what is copied.
 //!
-//! One engine is there so far: the host itself, which sees all buffers.
+//! Engines are the host itself, which sees all buffers, the copy kernels of [`super::Blit`] and the SDMA queues of
+//! [`super::Sdma`].
 use super::error::RuntimeError;
 use super::memory::{self, Buffer};
 
@@ -11,6 +12,10 @@ use super::memory::{self, Buffer};
 pub enum CopyEngine {
     /// The host's processor, through its mapping of the memory.
     Host,
+    /// A kernel on an agent's compute units.
+    Blit,
+    /// An agent's SDMA engine.
+    Sdma,
 }
 
 impl CopyEngine {
@@ -19,6 +24,8 @@ impl CopyEngine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
+            Self::Blit => "blit",
+            Self::Sdma => "sdma",
         }
     }
 }

@@ -46,6 +46,33 @@ pub enum RuntimeError {
         /// The most.
         most: u32,
     },
+    /// An SDMA queue met memory that is not mapped on its agent.
+    #[error("the SDMA engine stopped: memory that is not mapped on the agent")]
+    EngineStopped,
+    /// A fill of words that are none.
+    #[error("{bytes} bytes at {address:#x} are not whole words of 4")]
+    Unaligned {
+        /// Address.
+        address: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// No copy kernels for a target.
+    #[error("there are no copy kernels for {target}")]
+    NoBlit {
+        /// The target.
+        target: String,
+    },
+    /// A variable of the environment that is not understood, or asks for what cannot be.
+    #[error("{name}={value}: {what}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+        /// What is wrong.
+        what: String,
+    },
     /// The host gives no thread.
     #[error("cannot start a thread")]
     Thread {
@@ -74,9 +101,14 @@ impl RuntimeError {
             Self::Driver(DriverError::System { .. }) => HsaStatus::ERROR,
             Self::QueueSize { .. } => HsaStatus::ERROR_INVALID_QUEUE_CREATION,
             Self::ForeignAgent { .. } => HsaStatus::ERROR_INVALID_AGENT,
-            Self::Model(_) | Self::Driver(_) | Self::OutOfRange { .. } | Self::EmptyAllocation => {
-                HsaStatus::ERROR_INVALID_ARGUMENT
-            }
+            Self::NoBlit { .. } => HsaStatus::ERROR_INVALID_ISA,
+            Self::EngineStopped => HsaStatus::ERROR_MEMORY_FAULT,
+            Self::Unaligned { .. } => HsaStatus::ERROR_INVALID_ARGUMENT,
+            Self::Variable { .. }
+            | Self::Model(_)
+            | Self::Driver(_)
+            | Self::OutOfRange { .. }
+            | Self::EmptyAllocation => HsaStatus::ERROR_INVALID_ARGUMENT,
         }
     }
 

@@ -162,6 +162,16 @@ pub enum DispatchError {
 }
 
 impl DispatchError {
+    /// The error of a packet that a stopped queue did not take.
+    pub(super) fn queue_closed(queue: &Queue, kernel: &Kernel, source: RingClosed) -> Self {
+        let report = FaultReport::new(&queue.shared, Some(kernel), None, source.read_index);
+        Self::QueueClosed {
+            kernel: kernel.name().to_owned(),
+            source,
+            report: Box::new(report),
+        }
+    }
+
     /// ROCr's status for it; none for a timeout, which ROCr does not have.
     #[must_use]
     pub fn status(&self) -> Option<HsaStatus> {

@@ -76,6 +76,20 @@ impl MemoryPool {
     /// # Errors
     /// When `size_bytes` is 0 or the pool has not that much.
     pub fn allocate(&self, size_bytes: u64, name: &str) -> Result<Buffer, RuntimeError> {
+        self.allocate_guarded(size_bytes, name, None)
+    }
+
+    /// Allocates as [`allocate`](Self::allocate) does, with red zones. A buffer that lies at its zone's edge is aligned
+    /// no better than its size.
+    ///
+    /// # Errors
+    /// As `allocate`.
+    pub fn allocate_guarded(
+        &self,
+        size_bytes: u64,
+        name: &str,
+        guard: Option<Guard>,
+    ) -> Result<Buffer, RuntimeError> {
         let kind = match self.kind {
             PoolKind::CoarseGrained => MemoryFlags::VRAM,
             PoolKind::FineGrained => MemoryFlags::GTT | MemoryFlags::COHERENT,
@@ -88,7 +102,7 @@ impl MemoryPool {
         };
         let flags = kind | MemoryFlags::PUBLIC | MemoryFlags::WRITABLE;
         let agent = &self.agent;
-        Buffer::new(
+        Buffer::guarded(
             &agent.process,
             agent.info.gpu_id,
             flags,
@@ -96,8 +110,23 @@ impl MemoryPool {
             GRANULE_BYTES,
             gpus,
             name,
+            guard,
         )
     }
+}
+
+/// How a buffer is set apart from its neighbours, so that accesses outside are noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Bytes of the red zone on each side, whole pages.
+    pub red_zone_bytes: u64,
+    /// The buffer ends where the zone behind it begins; else it begins where the zone before it ends. On the other side
+    /// up to a page lies between.
+    pub at_end: bool,
+    /// The zone before the buffer is mapped: accesses there do not fault.
+    pub open_before: bool,
+    /// The zone behind the buffer is mapped.
+    pub open_behind: bool,
 }
 
 /// Memory of one allocation, with its own pages and unmapped addresses on both sides.
@@ -106,7 +135,12 @@ pub struct Buffer {
     process: Arc<Process>,
     address: u64,
     size_bytes: u64,
+    /// The first mapped page.
+    pages: u64,
     mapped_bytes: u64,
+    /// Start of the reserved range.
+    reserved: u64,
+    reserved_bytes: u64,
     handle: MemoryHandle,
 }
 
@@ -120,6 +154,32 @@ impl Buffer {
         gpus: &[GpuId],
         name: &str,
     ) -> Result<Self, RuntimeError> {
+        Self::guarded(
+            process,
+            gpu,
+            flags,
+            size_bytes,
+            alignment_bytes,
+            gpus,
+            name,
+            None,
+        )
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the driver's request and where it lies"
+    )]
+    fn guarded(
+        process: &Arc<Process>,
+        gpu: GpuId,
+        flags: MemoryFlags,
+        size_bytes: u64,
+        alignment_bytes: u64,
+        gpus: &[GpuId],
+        name: &str,
+        guard: Option<Guard>,
+    ) -> Result<Self, RuntimeError> {
         if size_bytes == 0 {
             return Err(RuntimeError::EmptyAllocation);
         }
@@ -128,22 +188,39 @@ impl Buffer {
         let mapped_bytes = size_bytes
             .checked_next_multiple_of(GRANULE_BYTES)
             .unwrap_or(size_bytes);
-        let address = driver.reserve_address(mapped_bytes, alignment_bytes.max(GRANULE_BYTES))?;
+        let zone = guard.map_or(0, |guard| guard.red_zone_bytes);
+        let reserved_bytes = mapped_bytes.saturating_add(2 * zone);
+        let reserved =
+            driver.reserve_address(reserved_bytes, alignment_bytes.max(GRANULE_BYTES))?;
         let undo_address = |error| {
             // The first error is the one to tell.
-            let _undone = driver.release_address(address, mapped_bytes);
+            let _undone = driver.release_address(reserved, reserved_bytes);
             RuntimeError::Driver(error)
         };
+        let own = reserved + zone;
+        // The last bytes of the last page, or the first of the first.
+        let address = match guard {
+            Some(guard) if guard.at_end => own + (mapped_bytes - size_bytes),
+            _ => own,
+        };
+        let (mut pages, mut mapped_bytes) = (own, mapped_bytes);
+        if guard.is_some_and(|guard| guard.open_before) {
+            pages = reserved;
+            mapped_bytes += zone;
+        }
+        if guard.is_some_and(|guard| guard.open_behind) {
+            mapped_bytes += zone;
+        }
         let request = AllocateMemory {
             gpu,
-            address,
+            address: pages,
             size_bytes: mapped_bytes,
             flags,
             user_address: None,
         };
         let memory = driver.allocate_memory(&request).map_err(undo_address)?;
         driver
-            .map_to_host(&memory, address, mapped_bytes)
+            .map_to_host(&memory, pages, mapped_bytes)
             .and_then(|()| driver.map_memory(memory.handle, gpus))
             .map_err(|error| {
                 let _undone = driver.free_memory(memory.handle);
@@ -153,7 +230,10 @@ impl Buffer {
         Ok(Self {
             address,
             size_bytes,
+            pages,
             mapped_bytes,
+            reserved,
+            reserved_bytes,
             handle: memory.handle,
             process,
         })
@@ -215,7 +295,7 @@ impl Buffer {
         // SAFETY: the pages are the buffer's own, the part behind the last byte included, and mapped while it lives.
         unsafe {
             host_copy::fill_u32(
-                pointer(self.address),
+                pointer(self.pages),
                 u32::from_ne_bytes([byte; 4]),
                 words as usize,
             );
@@ -246,7 +326,7 @@ impl Buffer {
     /// Clears bits of an aligned half word (release).
     pub(super) fn clear_bits_u32(&self, offset: u64, bits: u32) -> Result<(), RuntimeError> {
         let at = self.host(offset, 4)?;
-        assert!(offset.is_multiple_of(4));
+        assert!(at.addr().is_multiple_of(4));
         // SAFETY: as in `word`, for 4 bytes.
         let word = unsafe { AtomicU32::from_ptr(at.cast()) };
         word.fetch_and(!bits, Ordering::AcqRel);
@@ -255,9 +335,9 @@ impl Buffer {
 
     fn word(&self, offset: u64) -> Result<&AtomicU64, RuntimeError> {
         let at = self.host(offset, 8)?;
-        assert!(offset.is_multiple_of(8));
-        // SAFETY: `host` checked the range, buffers start at pages, so the word is aligned; it is mapped while the buffer
-        // lives, and devices use atomics on it as well.
+        assert!(at.addr().is_multiple_of(8));
+        // SAFETY: `host` checked the range, and the word is aligned; it is mapped while the buffer lives, and devices use
+        // atomics on it as well.
         Ok(unsafe { AtomicU64::from_ptr(at.cast()) })
     }
 
@@ -289,7 +369,7 @@ impl Drop for Buffer {
         let released = self
             .process
             .driver
-            .release_address(self.address, self.mapped_bytes);
+            .release_address(self.reserved, self.reserved_bytes);
         debug_assert!(released.is_ok(), "{released:?}");
     }
 }

@@ -30,10 +30,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod agent;
+mod blit;
 mod copy;
 mod device_heap;
 pub mod driver;
 pub mod emulated;
+mod environment;
 mod error;
 mod executable;
 mod host_copy;
@@ -45,13 +47,16 @@ mod process;
 mod queue;
 mod queue_memory;
 mod report;
+mod sdma;
 mod selection;
 mod services;
 mod signal;
 
 pub use self::agent::{Agent, AgentInfo, AgentKind, MAX_QUEUES, QUEUE_SIZES};
+pub use self::blit::Blit;
 pub use self::copy::{CopyEngine, copy, copy_to_device, copy_to_host};
 pub use self::driver::WaitPolicy;
+pub use self::environment::Environment;
 pub use self::error::RuntimeError;
 pub use self::executable::{AgentSegments, Kernel, LoadOptions, LoadedExecutable};
 pub use self::launch::{
@@ -59,13 +64,14 @@ pub use self::launch::{
     LaunchReport, PreparedArguments, WaitOptions,
 };
 pub use self::memory::{
-    Buffer, LockedHost, MemoryPool, NearestAllocation, PoolInfo, PoolKind, Position,
+    Buffer, Guard, LockedHost, MemoryPool, NearestAllocation, PoolInfo, PoolKind, Position,
 };
 pub use self::open::Runtime;
 pub use self::queue::{Queue, QueueOptions};
 pub use self::report::{
     CodeLocation, FaultArgument, FaultReport, HangReport, InstructionLine, WaveReport,
 };
+pub use self::sdma::Sdma;
 pub use self::selection::DeviceSelection;
 pub use self::services::DeviceOutput;
 pub use self::signal::{Condition, Signal};

@@ -7,6 +7,7 @@ use super::agent::{Agent, AgentInfo, AgentShared};
 use super::driver::{
     CreateEvent, Driver, EVENT_SLOTS, EventType, HeapType, MemoryFlags, Topology, Version,
 };
+use super::environment::Environment;
 use super::error::RuntimeError;
 use super::instrument::Instrument;
 use super::memory::{Allocations, Buffer, GRANULE_BYTES};
@@ -38,6 +39,7 @@ pub struct Runtime {
     agents: Vec<Agent>,
     host: Vec<AgentInfo>,
     version: Version,
+    banners: Vec<String>,
 }
 
 impl Runtime {
@@ -49,7 +51,19 @@ impl Runtime {
         selection: &DeviceSelection,
         file_target: Option<&TargetId>,
     ) -> Result<Self, RuntimeError> {
-        Self::with_driver(selection.open(file_target)?)
+        Self::open_in(selection, file_target, &Environment::default())
+    }
+
+    /// [`open`](Self::open) with what ROCr's environment variables ask for.
+    ///
+    /// # Errors
+    /// As `open`, and when a variable asks for what cannot be.
+    pub fn open_in(
+        selection: &DeviceSelection,
+        file_target: Option<&TargetId>,
+        environment: &Environment,
+    ) -> Result<Self, RuntimeError> {
+        Self::set_up(selection.open(file_target)?, environment)
     }
 
     /// Sets up an open driver.
@@ -57,6 +71,10 @@ impl Runtime {
     /// # Errors
     /// When the driver fails.
     pub fn with_driver(driver: Arc<dyn Driver>) -> Result<Self, RuntimeError> {
+        Self::set_up(driver, &Environment::default())
+    }
+
+    fn set_up(driver: Arc<dyn Driver>, environment: &Environment) -> Result<Self, RuntimeError> {
         let version = driver.version()?;
         let Topology { nodes, .. } = driver.topology()?;
         let apertures = driver.process_apertures()?;
@@ -73,6 +91,8 @@ impl Runtime {
             .iter()
             .map(info)
             .partition(|agent| agent.target.is_some());
+        let mut gpus = environment.select(gpus);
+        let banners = environment.apply(&mut gpus)?;
         for gpu in &gpus {
             driver.acquire_vm(gpu.gpu_id)?;
         }
@@ -128,6 +148,7 @@ impl Runtime {
             agents,
             host: hosts,
             version,
+            banners,
         })
     }
 
@@ -141,6 +162,12 @@ impl Runtime {
     #[must_use]
     pub fn host_agents(&self) -> &[AgentInfo] {
         &self.host
+    }
+
+    /// What the environment has changed, a sentence each.
+    #[must_use]
+    pub fn banners(&self) -> &[String] {
+        &self.banners
     }
 
     /// Name and version of the driver.

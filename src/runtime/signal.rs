@@ -197,6 +197,12 @@ impl Signal {
         holds()
     }
 
+    /// Its event and the address of the event's mailbox.
+    pub(super) fn event(&self) -> Option<(u32, u64)> {
+        let (event, mailbox) = self.slot.as_ref()?.event?;
+        Some((event.0, mailbox))
+    }
+
     /// GPU clock at start and end of the last packet that completed with this signal.
     pub(super) fn timestamps(&self) -> (u64, u64) {
         let stamp = |offset| self.word(offset).load(Ordering::Relaxed);

@@ -131,3 +131,240 @@ fn copies_are_verified_in_every_direction() {
     rocr(&["copy", "--from", "7"]).exits(2);
     rocr(&["copy", "--size", "4K..1K"]).exits(2);
 }
+
+/// Case 74: every option composes with every other.
+#[test]
+fn copy_options_compose() {
+    for engine in ["host", "blit", "sdma", "auto"] {
+        for memory in ["--pinned", "--pageable"] {
+            for more in [
+                &[][..],
+                &["--bidirectional"],
+                &["--latency"],
+                &["--bidirectional", "--latency"],
+            ] {
+                let args = [
+                    "copy",
+                    "--device",
+                    "gfx90a*2",
+                    "--size",
+                    "4K",
+                    "--runs",
+                    "1",
+                    "--engine",
+                    engine,
+                    memory,
+                    "--offset",
+                    "16",
+                    "--pattern",
+                    "fill:7",
+                    "--json",
+                ];
+                let value = rocr(&[&args[..], more].concat()).exits(0).json();
+                let rows = value["rows"].as_array().unwrap();
+                let both = more.contains(&"--bidirectional");
+                assert_eq!(
+                    rows.len(),
+                    if both { 3 } else { 6 },
+                    "{engine} {memory} {more:?}"
+                );
+                for row in rows {
+                    assert_eq!(row["verified"], true, "{row}");
+                    assert_eq!(
+                        row["engine"],
+                        if engine == "auto" { "host" } else { engine }
+                    );
+                    assert_eq!(
+                        row["direction"],
+                        if both { "bidirectional" } else { "one-way" }
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn engines_copy_every_size_on_every_family() {
+    for (engine, device) in [
+        ("blit", "gfx906"),
+        ("blit", "gfx90a"),
+        ("blit", "gfx942"),
+        ("blit", "gfx1100"),
+        ("sdma", "gfx90a"),
+    ] {
+        // more than one SDMA packet, unaligned, single bytes
+        for (size, offset) in [("1", "0"), ("4099", "3"), ("5M", "0"), ("65537", "16")] {
+            let args = [
+                "copy", "--device", device, "--size", size, "--offset", offset, "--runs", "1",
+                "--engine", engine, "--json",
+            ];
+            for row in rocr(&args).exits(0).json()["rows"].as_array().unwrap() {
+                assert_eq!(
+                    (&row["verified"], &row["engine"]),
+                    (&true.into(), &engine.into()),
+                    "{device} {row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn results_are_exported_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (json, csv, md, html) = (path("r.json"), path("r.csv"), path("r.md"), path("r.html"));
+    let exports = [
+        "--export", &json, "--export", &csv, "--export", &md, "--export", &html,
+    ];
+    let bench = [
+        "bench",
+        "signal",
+        "--warmup",
+        "1",
+        "--min-runs",
+        "5",
+        "--time",
+        "0",
+        "--json",
+    ];
+    let copy = ["copy", "--size", "1K..4K", "--runs", "1", "--json"];
+    for command in [&bench[..], &copy[..]] {
+        let run = rocr(&[command, &exports[..]].concat()).exits(0);
+        let exported: Value =
+            serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+        assert_eq!(exported, run.json());
+        let rows = std::fs::read_to_string(&csv).unwrap();
+        let text = std::fs::read_to_string(&md).unwrap();
+        // a heading, an empty line, and a line more than the rows: the rule under the header
+        assert_eq!(text.lines().count(), rows.lines().count() + 3);
+        let page = std::fs::read_to_string(&html).unwrap();
+        assert!(
+            page.starts_with("<!doctype html>")
+                && page.contains("<svg")
+                && page.contains("<circle")
+        );
+        assert!(!page.contains("http"), "a page of its own");
+    }
+    rocr(&[&copy[..], &["--export", "r.txt"]].concat()).exits(2);
+    rocr(&[&copy[..], &["--export", "/proc/r.json"]].concat()).exits(7);
+}
+
+#[test]
+fn a_baseline_is_compared_and_a_regression_is_exit_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("base.json");
+    let name = path.to_str().unwrap();
+    let args = [
+        "bench",
+        "load",
+        QUICKSTART,
+        "--warmup",
+        "1",
+        "--min-runs",
+        "5",
+        "--time",
+        "0",
+        "--json",
+    ];
+    rocr(&[&args[..], &["--export", name]].concat()).exits(0);
+    let value = rocr(&[&args[..], &["--baseline", name]].concat())
+        .exits(0)
+        .json();
+    assert_eq!(value["comparisons"].as_array().unwrap().len(), 2);
+    // A baseline that was a million times faster: everything is a regression, if a limit is given.
+    let mut base: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for benchmark in base["benchmarks"].as_array_mut().unwrap() {
+        let median = benchmark["host_time_ns"]["median"].as_f64().unwrap();
+        benchmark["host_time_ns"]["median"] = (median / 1e6).into();
+    }
+    std::fs::write(&path, base.to_string()).unwrap();
+    rocr(&[&args[..], &["--baseline", name]].concat()).exits(0);
+    let value = rocr(&[&args[..], &["--baseline", name, "--fail-above", "50"]].concat())
+        .exits(1)
+        .json();
+    assert!(
+        value["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|one| one["regression"] == true)
+    );
+    std::fs::write(&path, "{}").unwrap();
+    rocr(&[&args[..], &["--baseline", name]].concat()).exits(2);
+    rocr(&[&args[..], &["--baseline", "no-such.json"]].concat()).exits(7);
+    rocr(&[&args[..], &["--fail-above", "50"]].concat()).exits(2);
+}
+
+#[test]
+fn signals_copies_and_sweeps_are_measured() {
+    let effort = ["--warmup", "0", "--min-runs", "2", "--time", "0", "--json"];
+    let bench = |args: &[&str]| rocr(&[args, &effort[..]].concat()).exits(0).json();
+    let signals = bench(&["bench", "signal"]);
+    let names: Vec<&str> = signals["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|benchmark| benchmark["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["signal_store", "signal_round_trip", "signal_round_trip"]
+    );
+    let copies = bench(&["bench", "copy", "--sweep", "size=4K..16K"]);
+    let copies = copies["benchmarks"].as_array().unwrap().clone();
+    // three sizes, three directions, three engines
+    assert_eq!(copies.len(), 27);
+    for copy in &copies {
+        assert_series(&copy["host_time_ns"], 2);
+        assert_series(&copy["bytes_per_s"], 2);
+    }
+    let kernel = bench(&["bench", "kernel", QUICKSTART, "--sweep", "grid=256..1024"]);
+    let grids: Vec<u64> = kernel["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|benchmark| benchmark["parameters"]["grid"][0].as_u64().unwrap())
+        .collect();
+    assert_eq!(grids, [256, 512, 1024]);
+    rocr(&["bench", "signal", "--sweep", "grid=1..2"]).exits(2);
+    rocr(&["bench", "kernel", QUICKSTART, "--sweep", "nonsense=1..2"]).exits(2);
+}
+
+#[test]
+fn low_noise_ends_a_series_early() {
+    let args = [
+        "bench",
+        "signal",
+        "--warmup",
+        "0",
+        "--min-runs",
+        "10",
+        "--time",
+        "30s",
+        "--max-noise",
+        "1000",
+        "--json",
+    ];
+    let value = rocr(&args).exits(0).json();
+    for benchmark in value["benchmarks"].as_array().unwrap() {
+        assert_eq!(benchmark["host_time_ns"]["count"], 10);
+        assert!(benchmark["noise_pct"].as_f64().unwrap() <= 1000.0);
+    }
+    let args = [
+        "bench",
+        "signal",
+        "--warmup",
+        "0",
+        "--min-runs",
+        "2",
+        "--time",
+        "0",
+        "--max-noise",
+        "0",
+        "--json",
+    ];
+    let warnings = rocr(&args).exits(0).json()["warnings"].to_string();
+    assert!(warnings.contains("noise"), "{warnings}");
+}

@@ -24,6 +24,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
         "ROCR_SIMD",
         "HSA_OVERRIDE_GFX_VERSION",
         "ROCR_VISIBLE_DEVICES",
+        "HSA_ENABLE_INTERRUPT",
     ] {
         command.env_remove(name);
     }

@@ -121,3 +121,28 @@ fn an_error_goes_to_stderr_and_leaves_stdout_empty() {
     assert_eq!(run.stdout, "");
     assert!(run.stderr.starts_with("error: "));
 }
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let text = rocr(&["completions", shell]).exits(0).stdout;
+        for word in ["launch", "dyn-lds", "bench"] {
+            assert!(text.contains(word), "{shell}: no {word}");
+        }
+    }
+    let page = rocr(&["man"]).exits(0).stdout;
+    assert!(
+        page.starts_with(".ie") && page.contains(".TH rocr"),
+        "{}",
+        &page[..80]
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let names = rocr(&["man", folder.path().to_str().unwrap()])
+        .exits(0)
+        .stdout;
+    for name in names.lines() {
+        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(page.contains(".TH"), "{name}");
+    }
+    assert!(names.contains("rocr-launch.1"));
+}

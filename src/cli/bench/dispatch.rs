@@ -1,11 +1,9 @@
 //! `rocr bench dispatch`: the way of a packet, without work at its end.
 //!
 //! Knows: packets and how they are submitted. Must not know: kernels of users.
+use super::Effort;
 use super::empty_kernel;
-use super::report::{BenchReport, Benchmark};
-use super::{Effort, Measured};
-use crate::cli::Context;
-use crate::cli::device::{self, DeviceView};
+use super::report::Benchmark;
 use crate::cli::failure::{Exit, Failure};
 use crate::dispatch::packet::AqlPacket;
 use crate::dispatch::{
@@ -32,22 +30,11 @@ const PRODUCERS: usize = 4;
 const LOST: Duration = Duration::from_secs(60);
 
 /// Measures everything.
-pub(super) fn run(effort: &Effort, context: &Context) -> Result<Measured, Failure> {
-    let runtime = device::open(context, None, false)?;
-    let agent = runtime
-        .agents()
-        .first()
-        .ok_or_else(|| Failure::new(Exit::Environment, "no_device", "there is no GPU"))?;
-    let mut report = BenchReport {
-        devices: vec![DeviceView::new(&runtime, agent)],
-        ..BenchReport::default()
-    };
-    let measured = measure(agent, effort, &mut report.benchmarks);
-    report.judge();
-    Ok((report, measured.map(|()| Exit::Good)))
-}
-
-fn measure(agent: &Agent, effort: &Effort, benchmarks: &mut Vec<Benchmark>) -> Result<(), Failure> {
+pub(super) fn measure(
+    agent: &Agent,
+    effort: &Effort,
+    benchmarks: &mut Vec<Benchmark>,
+) -> Result<(), Failure> {
     let object = CodeObject::parse(empty_kernel::code_object(&agent.target()))
         .map_err(|error| Failure::new(Exit::Environment, "internal", error.to_string()))?;
     let executable = agent
@@ -86,7 +73,7 @@ fn kernel_latency(
     let mut benchmark = Benchmark::new("dispatch_latency", parameters);
     let options = LaunchOptions::new(Geometry::linear(WORK_ITEMS, WORK_ITEMS));
     let prepared = kernel.prepare(queue, Arguments::List(&[]), &options)?;
-    effort.repeat(|counts| {
+    benchmark.noise = effort.repeat(|counts| {
         let launch = queue.launch_prepared(kernel, &prepared, &options)?;
         let done = launch.wait(&WaitOptions {
             timeout: Some(LOST),
@@ -100,7 +87,7 @@ fn kernel_latency(
                 .dispatch_latency_ns
                 .push(done.dispatch_latency_ns as f64);
         }
-        Ok(())
+        Ok(done.host_time_ns as f64)
     })?;
     Ok(benchmark)
 }
@@ -118,19 +105,18 @@ fn barrier_latency(
         json!({ "packet": "barrier", "wait": wait }),
     );
     let signal = agent.signal(0)?;
-    effort.repeat(|counts| {
+    benchmark.noise = effort.repeat(|counts| {
         signal.store(1);
         let begun = Instant::now();
         queue
             .barrier_and(&[], Some(&signal))
             .map_err(|error| closed(queue, error))?;
         completed(queue, &signal, policy)?;
+        let took = begun.elapsed().as_nanos() as f64;
         if counts {
-            benchmark
-                .host_time_ns
-                .push(begun.elapsed().as_nanos() as f64);
+            benchmark.host_time_ns.push(took);
         }
-        Ok(())
+        Ok(took)
     })?;
     Ok(benchmark)
 }
@@ -162,7 +148,7 @@ fn throughput(
     let packets = vec![packet(kernel, kind); batch];
     let rounds = PACKETS as usize / batch / producers;
     let signal = agent.signal(0)?;
-    effort.repeat(|counts| {
+    benchmark.noise = effort.repeat(|counts| {
         signal.store(1);
         let begun = Instant::now();
         let submit =
@@ -192,13 +178,13 @@ fn throughput(
             .and_then(|()| queue.enqueue(last).map(|_index| ()))
             .map_err(|error| closed(queue, error))?;
         completed(queue, &signal, WaitPolicy::Active)?;
+        let seconds = begun.elapsed().as_secs_f64();
         if counts {
-            let seconds = begun.elapsed().as_secs_f64();
             benchmark
                 .packets_per_s
                 .push((rounds * producers * batch + 1) as f64 / seconds);
         }
-        Ok(())
+        Ok(seconds)
     })?;
     Ok(benchmark)
 }

@@ -2,7 +2,7 @@
 //!
 //! Knows: launches and samples. Must not know: arguments, queues.
 use super::report::{BenchReport, Benchmark};
-use super::{Effort, Measured};
+use super::{Effort, Measured, Sweep};
 use crate::cli::Context;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::launch::{LaunchSpec, Session};
@@ -18,20 +18,55 @@ pub(super) struct KernelArgs {
     fresh: bool,
 }
 
+/// What a kernel's launch can be swept over.
+const KEYS: [&str; 4] = ["grid", "blocks", "block", "dyn-lds"];
+
 /// Measures.
 pub(super) fn run(
     args: &KernelArgs,
     effort: &Effort,
+    sweep: Option<&Sweep>,
     context: &Context,
 ) -> Result<Measured, Failure> {
-    let mut session = Session::open(&args.spec, context)?;
+    Sweep::only(sweep, &KEYS, "kernel")?;
+    let mut report = BenchReport::default();
+    let mut verdict = Exit::Good;
+    let points: Vec<Option<u64>> = match sweep {
+        Some(sweep) => sweep.values.iter().copied().map(Some).collect(),
+        None => vec![None],
+    };
+    for point in points {
+        let mut spec = args.spec.clone();
+        if let (Some(sweep), Some(value)) = (sweep, point) {
+            spec.set(&sweep.key, value);
+        }
+        match measure(&spec, args.fresh, effort, context, &mut report) {
+            Ok(own) => verdict = verdict.max(own),
+            // What was measured before is shown all the same.
+            Err(failure) if report.benchmarks.is_empty() => return Err(failure),
+            Err(failure) => return Ok((report, Err(failure))),
+        }
+    }
+    Ok((report, Ok(verdict)))
+}
+
+fn measure(
+    spec: &LaunchSpec,
+    fresh: bool,
+    effort: &Effort,
+    context: &Context,
+    report: &mut BenchReport,
+) -> Result<Exit, Failure> {
+    let mut session = Session::open(spec, context)?;
     let mut benchmark = Benchmark::new("kernel", session.parameters_json());
-    let device = session.device();
+    if report.devices.is_empty() {
+        report.devices.push(session.device());
+    }
     session.initialise()?;
     let prepared = session.prepare()?;
     let mut launched = 0_u64;
     let measured = effort.repeat(|counts| {
-        if args.fresh && launched > 0 {
+        if fresh && launched > 0 {
             session.initialise()?;
         }
         let done = session.launch(&prepared).map_err(Failure::from)?;
@@ -47,22 +82,15 @@ pub(super) fn run(
                 .push(done.dispatch_latency_ns as f64);
             benchmark.wave_instructions = done.counters.map(|counters| counters.wave_instructions);
         }
-        Ok(())
+        Ok(done.device_time_ns as f64)
     });
+    benchmark.noise = measured.as_ref().copied().unwrap_or_default();
+    report.benchmarks.push(benchmark);
+    measured?;
     let mismatch = session.mismatch();
-    let mut report = BenchReport {
-        devices: vec![device],
-        benchmarks: vec![benchmark],
-        warnings: Vec::new(),
-    };
-    report.judge();
-    if let Some(mismatch) = &mismatch {
-        report.warnings.push(mismatch.clone());
+    if let Some(mismatch) = mismatch {
+        report.warnings.push(mismatch);
+        return Ok(Exit::Wrong);
     }
-    let verdict = if mismatch.is_some() {
-        Exit::Wrong
-    } else {
-        Exit::Good
-    };
-    Ok((report, measured.map(|()| verdict)))
+    Ok(Exit::Good)
 }

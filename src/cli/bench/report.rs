@@ -1,12 +1,17 @@
 //! Measurements as JSON, text and rows.
 //!
 //! Knows: series of samples. Must not know: how they were taken.
+use super::baseline::Comparison;
 use crate::cli::device::DeviceView;
+use crate::cli::export::{Line, Plot};
 use crate::cli::output::{Report, Table};
 use crate::cli::stats::Series;
 use crate::cli::units::human_ns;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+
+/// Points of a plot's line.
+const PLOTTED: usize = 1000;
 
 /// One thing measured.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +26,10 @@ pub(super) struct Benchmark {
     pub dispatch_latency_ns: Series,
     /// Rate, for throughput.
     pub packets_per_s: Series,
+    /// Rate, for copies.
+    pub bytes_per_s: Series,
+    /// Standard error of the mean of the samples that decided when to stop, in percent.
+    pub noise: Option<f64>,
     /// Instructions of all waves of one launch, on an embedded device.
     pub wave_instructions: Option<u64>,
 }
@@ -31,6 +40,8 @@ pub(super) struct BenchReport {
     pub devices: Vec<DeviceView>,
     pub benchmarks: Vec<Benchmark>,
     pub warnings: Vec<String>,
+    /// What a baseline says.
+    pub comparisons: Vec<Comparison>,
 }
 
 /// Nanoseconds of a tick of the host's monotonic clock.
@@ -53,12 +64,13 @@ impl Benchmark {
     }
 
     /// The series that hold samples: key, what for people, unit.
-    fn series(&self) -> impl Iterator<Item = (&'static str, &Series)> {
+    pub(super) fn series(&self) -> impl Iterator<Item = (&'static str, &Series)> {
         let all = [
             ("device_time_ns", &self.device_time_ns),
             ("host_time_ns", &self.host_time_ns),
             ("dispatch_latency_ns", &self.dispatch_latency_ns),
             ("packets_per_s", &self.packets_per_s),
+            ("bytes_per_s", &self.bytes_per_s),
         ];
         all.into_iter()
             .filter(|(_, series)| !series.samples().is_empty())
@@ -90,12 +102,10 @@ impl Benchmark {
             "dispatch_latency_ns".to_owned(),
             self.dispatch_latency_ns.to_json(host_clock, tick),
         );
-        if !self.packets_per_s.samples().is_empty() {
-            object.insert(
-                "packets_per_s".to_owned(),
-                self.packets_per_s.to_json(host_clock, tick),
-            );
+        for (key, series) in self.series().filter(|(key, _)| key.ends_with("_per_s")) {
+            object.insert(key.to_owned(), series.to_json(host_clock, tick));
         }
+        object.insert("noise_pct".to_owned(), json!(self.noise));
         if let Some(instructions) = self.wave_instructions {
             object.insert("wave_instructions".to_owned(), json!(instructions));
             object.insert(
@@ -124,9 +134,17 @@ impl Benchmark {
 
 impl BenchReport {
     /// Warns of series whose samples say little.
-    pub(super) fn judge(&mut self) {
+    pub(super) fn judge(&mut self, max_noise: Option<f64>) {
         let tick = host_tick_ns();
         for benchmark in &self.benchmarks {
+            if let (Some(most), Some(noise)) = (max_noise, benchmark.noise)
+                && noise > most
+            {
+                self.warnings.push(format!(
+                    "{}: the noise is {noise:.2} %, more than the {most} % asked for, after the whole time",
+                    benchmark.title()
+                ));
+            }
             for (key, series) in benchmark.series() {
                 let Some(summary) = series.summary() else {
                     continue;
@@ -145,6 +163,41 @@ impl BenchReport {
                 }
             }
         }
+    }
+
+    /// Samples in the order they were taken, a plot for each benchmark's unit.
+    pub(super) fn plots(&self) -> Vec<Plot> {
+        let mut plots = Vec::new();
+        for benchmark in &self.benchmarks {
+            for times in [true, false] {
+                let lines: Vec<Line> = benchmark
+                    .series()
+                    .filter(|(key, _)| key.ends_with("_ns") == times)
+                    .map(|(key, series)| Line {
+                        name: label(key).to_owned(),
+                        points: (0..)
+                            .map(f64::from)
+                            .zip(series.samples().iter().copied())
+                            .collect::<Vec<(f64, f64)>>()
+                            // More points than pixels show nothing more.
+                            .chunks(series.samples().len().div_ceil(PLOTTED).max(1))
+                            .filter_map(|chunk| chunk.first().copied())
+                            .collect(),
+                    })
+                    .collect();
+                if !lines.is_empty() {
+                    plots.push(Plot {
+                        title: benchmark.title(),
+                        x: "sample",
+                        y: if times { "ns" } else { "per second" }.to_owned(),
+                        log_x: false,
+                        joined: false,
+                        lines,
+                    });
+                }
+            }
+        }
+        plots
     }
 
     fn embedded(&self) -> bool {
@@ -171,6 +224,7 @@ fn label(key: &str) -> &'static str {
         "device_time_ns" => "device time",
         "host_time_ns" => "host time",
         "dispatch_latency_ns" => "dispatch latency",
+        "bytes_per_s" => "bytes/s",
         _ => "packets/s",
     }
 }
@@ -188,6 +242,7 @@ impl Report for BenchReport {
                     .collect(),
             ),
             ("warnings".to_owned(), json!(self.warnings)),
+            ("comparisons".to_owned(), json!(self.comparisons)),
         ])
     }
 
@@ -227,6 +282,21 @@ impl Report for BenchReport {
                     figure("", rate)
                 )?;
             }
+        }
+        if !self.comparisons.is_empty() {
+            writeln!(out, "\ncompared with the baseline")?;
+            let mut table = Table::new(["benchmark", "series", "baseline", "now", "worse by", ""]);
+            for one in &self.comparisons {
+                table.row([
+                    one.name.clone(),
+                    label(one.series).to_owned(),
+                    figure(one.series, one.baseline_median),
+                    figure(one.series, one.median),
+                    format!("{:+.1} %", one.worse_pct),
+                    if one.regression { "REGRESSION" } else { "" }.to_owned(),
+                ]);
+            }
+            table.write_aligned(out, "  ")?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::values::{Bindings, Buffer as Content, Parameter, Value};
 use crate::loader::DeviceAddr;
-use crate::runtime::{Agent, Argument, Buffer};
+use crate::runtime::{Agent, Argument, Buffer, Guard, PoolKind};
 
 /// Bytes that are made or compared at a time.
 pub(super) const CHUNK_BYTES: u64 = 1 << 20;
@@ -15,7 +15,13 @@ pub(super) struct Buffers(Vec<Option<Buffer>>);
 
 impl Buffers {
     /// Allocates a buffer for every argument that has one; each is known to fault reports by its argument.
-    pub(super) fn allocate(agent: &Agent, bindings: &Bindings) -> Result<Buffers, Failure> {
+    /// `guard` says how each is set apart.
+    pub(super) fn allocate(
+        agent: &Agent,
+        bindings: &Bindings,
+        guard: impl Fn(usize) -> Option<Guard>,
+    ) -> Result<Buffers, Failure> {
+        let pool = agent.pool(PoolKind::CoarseGrained);
         let allocate = |(index, binding): (usize, &crate::cli::values::Binding)| {
             let Value::Buffer(content) = &binding.value else {
                 return Ok(None);
@@ -26,13 +32,15 @@ impl Buffers {
             };
             // A buffer of no elements still has an address.
             let size = content.size_bytes().max(1);
-            agent.allocate(size, &name).map(Some).map_err(|error| {
-                let failure = Failure::from(error);
-                Failure {
-                    message: format!("{name}, {size} bytes: {}", failure.message),
-                    ..failure
-                }
-            })
+            pool.allocate_guarded(size, &name, guard(index))
+                .map(Some)
+                .map_err(|error| {
+                    let failure = Failure::from(error);
+                    Failure {
+                        message: format!("{name}, {size} bytes: {}", failure.message),
+                        ..failure
+                    }
+                })
         };
         Ok(Buffers(
             bindings

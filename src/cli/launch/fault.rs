@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Waves shown to people; JSON has all.
 const WAVES_SHOWN: usize = 64;
 /// Addresses below this count as null pointers with an offset.
-const NULL_WINDOW: u64 = 64 << 10;
+pub(super) const NULL_WINDOW: u64 = 64 << 10;
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, Serialize)]

@@ -2,12 +2,18 @@
 //!
 //! Knows: the options and the order of the steps. Must not know: how packets, queues or devices work.
 mod arguments;
+mod checks;
 mod fault;
+mod fidelity;
 mod geometry;
 mod globals;
 mod report;
 mod results;
+mod run;
 mod session;
+mod spec_file;
+mod spec_run;
+mod trace;
 
 pub(super) use arguments::write_content;
 
@@ -20,25 +26,34 @@ use crate::runtime::DispatchError;
 use clap::Args;
 use fault::FaultView;
 use globals::Printing;
-use indicatif::ProgressBar;
-use report::{CountersView, LaunchReport};
+use report::LaunchReport;
 use results::{Expectation, Output, Print};
+use run::{End, Plan};
 pub(super) use session::Session;
 use std::path::PathBuf;
 use std::time::Duration;
+use trace::Trace;
 
 /// The longest time of a launch where `--timeout` says nothing.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is launched and how; `rocr bench kernel` takes the same.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct LaunchSpec {
     /// Code object; - for stdin.
-    #[arg(value_name = "FILE")]
-    file: String,
+    #[arg(value_name = "FILE", required_unless_present = "spec_file")]
+    file: Option<String>,
     /// Kernel: mangled or demangled name, NAME.kd or a unique prefix; not needed where there is one.
     #[arg(value_name = "KERNEL")]
     kernel: Option<String>,
+    /// Buffers, dispatches, dependencies and expectations of a TOML file, in place of FILE and options.
+    #[arg(
+        long = "spec",
+        value_name = "FILE.toml",
+        conflicts_with = "file",
+        help_heading = "Selection"
+    )]
+    spec_file: Option<PathBuf>,
     /// Work-items of the grid: X, X,Y or X,Y,Z.
     #[arg(long, value_name = "SIZE", value_parser = units::parse_triple, help_heading = "Geometry")]
     grid: Option<Triple>,
@@ -105,6 +120,9 @@ pub(super) struct LaunchSpec {
     /// Keep the entries for this target.
     #[arg(long, value_name = "TARGET", help_heading = "Selection")]
     target: Option<String>,
+    /// Packets of a queue's ring, a power of two [default: 1024].
+    #[arg(long, value_name = "N", help_heading = "Execution")]
+    queue_size: Option<u32>,
     /// Serve hostcall (printf, assert), or leave its pointer null.
     #[arg(
         long,
@@ -117,6 +135,22 @@ pub(super) struct LaunchSpec {
     /// Fix the order of atomics: one worker, a fixed schedule.
     #[arg(long, help_heading = "Execution")]
     deterministic: bool,
+}
+
+impl LaunchSpec {
+    /// Sets a size that a benchmark sweeps over.
+    pub(super) fn set(&mut self, key: &str, value: u64) {
+        let triple = Some(Triple {
+            sizes: [value, 1, 1],
+            dimensions: 1,
+        });
+        match key {
+            "grid" => self.grid = triple,
+            "blocks" => self.blocks = triple,
+            "block" => self.block = triple,
+            _ => self.dyn_lds = Some(value),
+        }
+    }
 }
 
 /// What kernels that declare hostcall find.
@@ -149,10 +183,39 @@ pub(super) struct LaunchArgs {
     /// Launch N times; buffers and globals are initialised afresh and checked each time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Execution")]
     repeat: u64,
+    /// Spread the launches over M queues, each with buffers of its own.
+    #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128), help_heading = "Execution")]
+    queues: u16,
+    /// Initialise buffers and globals before the first launch only.
+    #[arg(long, help_heading = "Execution")]
+    keep: bool,
+    /// Look for errors while the kernel runs: memory (red zones around every buffer). Embedded GPU only.
+    #[arg(
+        long,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        help_heading = "Checks"
+    )]
+    check: Vec<String>,
+    /// Stop after N findings.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Checks")]
+    max_findings: u32,
+    /// Print what was executed: waves, workgroups, instructions.
+    #[arg(long, help_heading = "Results")]
+    counters: bool,
+    /// Say which of the kernel's instructions the embedded GPU executes exactly, approximately or not at all.
+    #[arg(long, help_heading = "Results")]
+    fidelity: bool,
+    /// Write a trace for Perfetto or chrome://tracing.
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    trace: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcome> {
+    if let Some(path) = &args.spec.spec_file {
+        return Ok(spec_run::run(path, context)?);
+    }
     let prints: Vec<PrintSpec> = args
         .print
         .iter()
@@ -179,64 +242,48 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
         .iter()
         .map(|word| Printing::new(word, &session.executable))
         .collect::<Result<_, _>>()?;
+    let checked = checks::parse(&args.check)?;
+    session.add_lanes(usize::from(args.queues))?;
     let mut report = session.report();
-    interrupt::watch();
-    let bar = progress(args.repeat, context);
-    for launch in 0..args.repeat {
-        session.initialise()?;
-        let prepared = match session.prepare() {
-            Ok(prepared) => prepared,
-            Err(failure) => return Ok(Outcome::failed(report, failure)),
-        };
-        if launch == 0 {
-            session.describe(&mut report, &prepared, args.show_kernarg);
-        }
-        let launched = session.launch(&prepared);
-        let output = session.take_output();
-        for problem in &output.problems {
-            context.talk.warn(problem);
-        }
-        report.device_output.extend(output.text);
-        let done = match launched {
-            Ok(done) => done,
-            Err(error) => {
-                bar.finish_and_clear();
-                report.expectations = session.expectations.iter().map(Expectation::view).collect();
-                if report.launches == 0 {
-                    // Nothing was compared, so there is nothing to say about expectations.
-                    report.expectations.clear();
-                }
-                let mut failure = failed(error, &mut report);
-                // What the kernel said last before a trap is why: an assertion's text.
-                if let (Some(said), "trap") = (&output.last_error, failure.code) {
-                    let said = String::from_utf8_lossy(said);
-                    failure.message = format!("{}: {}", failure.message, said.trim_end());
-                }
-                return Ok(Outcome::failed(report, failure));
-            }
-        };
-        report.launches += 1;
-        report.device_times_ns.push(done.device_time_ns);
-        report.host_times_ns.push(done.host_time_ns);
-        if let Some(counters) = done.counters {
-            let total = report.counters.get_or_insert(CountersView::default());
-            total.wave_instructions += counters.wave_instructions;
-            total.waves += counters.waves;
-            total.workgroups += counters.workgroups;
-        }
-        session.check(launch)?;
-        bar.inc(1);
+    report.shows_counters = args.counters;
+    if args.fidelity {
+        report.fidelity = Some(session.fidelity());
     }
-    bar.finish_and_clear();
-    report.expectations = session.expectations.iter().map(Expectation::view).collect();
+    let device = session.device().to_string();
+    let mut trace = Trace::new(args.trace.as_deref(), &report.kernel, &device);
+    interrupt::watch();
+    let plan = Plan {
+        repeat: args.repeat,
+        keep: args.keep,
+        show_kernarg: args.show_kernarg,
+    };
+    let ended = if checked {
+        let most = args.max_findings as usize;
+        run::launch_checked(&mut session, plan, most, &mut report, &mut trace, context)
+    } else {
+        run::launch_all(&mut session, plan, &mut report, &mut trace, context)
+    };
+    trace.write()?;
+    if report.launches > 0 {
+        report.expectations = session.expectations.iter().map(Expectation::view).collect();
+    }
+    match ended {
+        Ok(()) => {}
+        Err(End::Failure(failure)) => return Ok(Outcome::failed(report, failure)),
+        Err(End::Dispatch(error)) => {
+            let mut failure = failed(error, &mut report);
+            explain(&mut failure, &report, &session);
+            return Ok(Outcome::failed(report, failure));
+        }
+    }
     for print in &prints {
-        report.prints.push(print.read(&session.buffers)?);
+        report.prints.push(print.read(session.buffers(0))?);
     }
     for global in &globals {
         report.prints.push(global.read(&session.executable)?);
     }
     for out in &outs {
-        match out.write(&session.buffers) {
+        match out.write(session.buffers(0)) {
             Ok(name) => report.written.push(name),
             Err(failure) => return Ok(Outcome::failed(report, failure)),
         }
@@ -249,13 +296,26 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
     Ok(Outcome::done(report, verdict))
 }
 
-/// A bar on a terminal, for more than one launch.
-fn progress(count: u64, context: &Context) -> ProgressBar {
-    // indicatif draws to stderr, and only where that is a terminal.
-    if count > 1 && !context.talk.quiet {
-        ProgressBar::new(count)
-    } else {
-        ProgressBar::hidden()
+/// Adds what the launch's own arguments and output say about why it ended.
+fn explain(failure: &mut Failure, report: &LaunchReport, session: &Session) {
+    // What the kernel said last before a trap is why: an assertion's text.
+    if let (Some(said), "trap") = (&report.device_error, failure.code) {
+        let said = String::from_utf8_lossy(said);
+        failure.message = format!("{}: {}", failure.message, said.trim_end());
+    }
+    if report.fault.is_some() {
+        for banner in session.banners() {
+            failure.message = format!("{}; {banner}", failure.message);
+        }
+    }
+    let address = report.fault.as_ref().and_then(|fault| fault.address);
+    let nulls = session.null_arguments();
+    if address.is_some_and(|address| address < fault::NULL_WINDOW) && !nulls.is_empty() {
+        let names: Vec<String> = nulls
+            .iter()
+            .map(|(index, name)| format!("argument {index} ({name})"))
+            .collect();
+        failure.message = format!("{}: {} is null", failure.message, names.join(" and "));
     }
 }
 

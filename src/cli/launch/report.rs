@@ -1,7 +1,9 @@
 //! The result of `rocr launch`, as JSON, text and rows.
 //!
 //! Knows: what was launched and what came of it. Must not know: how.
+use super::checks::Finding;
 use super::fault::{FaultView, WaveView};
+use super::fidelity::Fidelity;
 use crate::cli::device::DeviceView;
 use crate::cli::output::{Report, Table};
 use crate::cli::units::human_ns;
@@ -97,12 +99,23 @@ pub(super) struct LaunchReport {
     pub written: Vec<String>,
     /// What the kernel has printed.
     pub device_output: Vec<u8>,
+    /// What it said last on standard error.
+    pub device_error: Option<Vec<u8>>,
+    /// What of its output was lost, or asked for and not served.
+    pub device_output_problems: Vec<String>,
+    pub findings: Vec<Finding>,
+    pub fidelity: Option<Fidelity>,
+    /// Counters are for people too.
+    pub shows_counters: bool,
     /// Globals that were set, with what they were set to.
     pub globals: Vec<GlobalView>,
     /// Launches that completed.
     pub launches: u64,
     pub device_times_ns: Vec<u64>,
     pub host_times_ns: Vec<u64>,
+    /// When the last launch began and ended, on CLOCK_MONOTONIC.
+    pub start_ns: Option<u64>,
+    pub end_ns: Option<u64>,
     pub counters: Option<CountersView>,
     pub fault: Option<FaultView>,
     pub waves: Option<Vec<WaveView>>,
@@ -113,7 +126,7 @@ impl ExpectationView {
         self.comparison.mismatches == 0
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let first = self.comparison.first;
         json!({
             "name": self.name,
@@ -160,7 +173,18 @@ fn median(times: &[u64]) -> Option<u64> {
 impl LaunchReport {
     /// Whether every expectation holds.
     pub(super) fn is_right(&self) -> bool {
-        self.expectations.iter().all(ExpectationView::ok)
+        self.findings.is_empty() && self.expectations.iter().all(ExpectationView::ok)
+    }
+
+    /// Forgets all launches: they start afresh. Findings stay.
+    pub(super) fn restart(&mut self) {
+        self.launches = 0;
+        self.device_times_ns.clear();
+        self.host_times_ns.clear();
+        self.counters = None;
+        self.device_output.clear();
+        self.device_output_problems.clear();
+        self.device_error = None;
     }
 }
 
@@ -193,7 +217,7 @@ impl Report for LaunchReport {
                 .map(ExpectationView::json)
                 .collect(),
         );
-        put("findings", json!([]));
+        put("findings", json!(self.findings));
         put("launches", json!(self.launches));
         put(
             "prints",
@@ -210,7 +234,14 @@ impl Report for LaunchReport {
             put("device_times_ns", json!(self.device_times_ns));
             put("host_times_ns", json!(self.host_times_ns));
         }
+        if let (Some(start), Some(end)) = (self.start_ns, self.end_ns) {
+            put("start_ns", json!(start));
+            put("end_ns", json!(end));
+        }
         put("counters", json!(self.counters));
+        if let Some(fidelity) = &self.fidelity {
+            put("fidelity", json!(fidelity));
+        }
         put("globals", json!(self.globals));
         if let Some(fault) = &self.fault {
             put("fault", json!(fault));
@@ -331,8 +362,21 @@ impl Report for LaunchReport {
                 .unwrap_or_default();
             writeln!(out, "{verdict} {}{launch}", expectation.text())?;
         }
+        for finding in &self.findings {
+            finding.human(out)?;
+        }
         if let Some(fault) = &self.fault {
             fault.human(out)?;
+        }
+        if let Some(fidelity) = &self.fidelity {
+            fidelity.human(out)?;
+        }
+        if let (true, Some(counters)) = (self.shows_counters, &self.counters) {
+            writeln!(
+                out,
+                "counters {} wave instructions, {} waves, {} workgroups",
+                counters.wave_instructions, counters.waves, counters.workgroups
+            )?;
         }
         if let Some(waves) = &self.waves {
             super::fault::write_waves(waves, out)?;

@@ -89,6 +89,12 @@ impl Expectation {
         Ok(())
     }
 
+    /// Forgets what was compared.
+    pub(super) fn forget(&mut self) {
+        self.view.comparison = Comparison::default();
+        self.view.first_failed_launch = None;
+    }
+
     /// For the report.
     pub(super) fn view(&self) -> ExpectationView {
         self.view.clone()

@@ -2,6 +2,7 @@
 //!
 //! Knows: the order in which these come about, and what each refuses. Must not know: reports, other options.
 use super::arguments::{self, Buffers};
+use super::fidelity::Fidelity;
 use super::globals::{Pristine, Setting};
 use super::report::{ArgView, KernargView, LaunchReport};
 use super::results::Expectation;
@@ -18,21 +19,25 @@ use crate::cli::values::{
 use crate::cli::{Context, interrupt, kernels, parameters, target};
 use crate::loader::Entry;
 use crate::runtime::{
-    Agent, Arguments, DeviceOutput, DispatchError, Kernel, LaunchOptions, LoadOptions,
-    LoadedExecutable, PreparedArguments, Queue, QueueOptions, Runtime, WaitOptions,
+    Agent, Arguments, DeviceOutput, DispatchError, Guard, Kernel, Launch, LaunchOptions,
+    LoadOptions, LoadedExecutable, PreparedArguments, Queue, QueueOptions, Runtime, Signal,
+    WaitOptions, WaitPolicy,
 };
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything that must exist to launch: opened, loaded, bound, allocated.
 pub(in crate::cli) struct Session {
-    runtime: Runtime,
-    queue: Queue,
+    runtime: Arc<Runtime>,
+    agent: Agent,
+    /// At least one.
+    lanes: Vec<Lane>,
+    queue_options: QueueOptions,
     kernel: Kernel,
     pub(super) executable: LoadedExecutable,
     parameters: Vec<Parameter>,
     pub(super) bindings: Bindings,
-    pub(super) buffers: Buffers,
     settings: Vec<Setting>,
     defined: Defined,
     pristine: Pristine,
@@ -41,8 +46,19 @@ pub(in crate::cli) struct Session {
     options: LaunchOptions,
     tolerance: Tolerance,
     timeout: Option<Duration>,
+    policy: WaitPolicy,
     file: String,
     entry: usize,
+}
+
+/// Signals that one barrier packet waits for.
+const DEPENDENCIES: usize = 5;
+
+/// A queue with the buffers of its launches.
+#[derive(Debug)]
+struct Lane {
+    queue: Queue,
+    buffers: Buffers,
 }
 
 /// What `--kernarg-file` gives.
@@ -57,28 +73,43 @@ enum RawKernarg {
 impl Session {
     /// Opens the file and the device, loads, selects the kernel, binds and allocates the arguments.
     pub(in crate::cli) fn open(spec: &LaunchSpec, context: &Context) -> Result<Session, Failure> {
-        let args: Vec<ArgSpec> = spec
-            .arg
-            .iter()
-            .map(|word| ArgSpec::parse(word))
-            .collect::<Result<_, _>>()?;
-        let expects: Vec<ExpectSpec> = spec
-            .expect
-            .iter()
-            .map(|word| ExpectSpec::parse(word))
-            .collect::<Result<_, _>>()?;
-        let tolerance = Tolerance {
-            rtol: tolerance("--rtol", spec.rtol)?,
-            atol: tolerance("--atol", spec.atol)?,
-        };
-        let definitions = Definitions::parse(&spec.define)?;
-        let input = input::read(&spec.file, context)?;
-        let (runtime, entry) = place(&input, spec, context)?;
+        if spec.spec_file.is_some() {
+            return Err(Failure::usage("--spec belongs to `rocr launch`"));
+        }
+        // What is malformed is known before a file is read or a device opened.
+        Options::parse(spec)?;
+        let input = input::read(spec.file.as_deref().unwrap_or_default(), context)?;
+        let candidates = target::filter(
+            &input.name,
+            &input.entries,
+            spec.entry,
+            spec.target.as_deref(),
+        )?;
+        let runtime = target::open_for(&input, &candidates, context, spec.deterministic)?;
         let agent = runtime
             .agents()
             .first()
             .cloned()
             .ok_or_else(|| Failure::new(Exit::Environment, "no_device", "there is no GPU"))?;
+        Session::on(Arc::new(runtime), &agent, &input, spec, context)
+    }
+
+    /// Does the same on a device that is open.
+    pub(super) fn on(
+        runtime: Arc<Runtime>,
+        agent: &Agent,
+        input: &Input,
+        spec: &LaunchSpec,
+        context: &Context,
+    ) -> Result<Session, Failure> {
+        let Options {
+            args,
+            expects,
+            tolerance,
+            definitions,
+        } = Options::parse(spec)?;
+        let entry = select(input, spec, agent)?;
+        let agent = agent.clone();
         target::executes(&input.name, &agent)?;
         let object = input.object(entry)?;
         for warning in &object.warnings {
@@ -139,17 +170,24 @@ impl Session {
         }
         // What is refused is refused before memory is taken for it.
         geometry_check(&kernel, &options, &agent)?;
-        let buffers = Buffers::allocate(&agent, &bindings)?;
-        let queue = agent.create_queue(&QueueOptions::default())?;
+        let mut queue_options = QueueOptions::default();
+        if let Some(packets) = spec.queue_size {
+            queue_options.packets = packets;
+        }
+        let lane = Lane {
+            buffers: Buffers::allocate(&agent, &bindings, |_| None)?,
+            queue: agent.create_queue(&queue_options)?,
+        };
         let pristine = Pristine::new(&executable)?;
         let timeout = context.timeout.unwrap_or(DEFAULT_TIMEOUT);
         Ok(Session {
-            queue,
+            agent,
+            lanes: vec![lane],
+            queue_options,
             kernel,
             executable,
             parameters,
             bindings,
-            buffers,
             settings,
             defined,
             pristine,
@@ -157,6 +195,11 @@ impl Session {
             raw,
             options,
             tolerance,
+            policy: if context.environment.polls() {
+                WaitPolicy::Active
+            } else {
+                WaitPolicy::Blocked
+            },
             timeout: (!timeout.is_zero()).then_some(timeout),
             file: input.name.clone(),
             entry: entry.index,
@@ -164,9 +207,62 @@ impl Session {
         })
     }
 
-    /// Fills buffers and globals with what they hold before a launch.
+    /// Makes queues, each with buffers of its own, until there are `count`.
+    pub(super) fn add_lanes(&mut self, count: usize) -> Result<(), Failure> {
+        while self.lanes.len() < count {
+            self.lanes.push(Lane {
+                buffers: Buffers::allocate(&self.agent, &self.bindings, |_| None)?,
+                queue: self.agent.create_queue(&self.queue_options)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Makes every lane anew, its buffers set apart by `guard`: after a fault, which ends a queue.
+    pub(super) fn renew_lanes(
+        &mut self,
+        guard: impl Fn(usize) -> Option<Guard>,
+    ) -> Result<(), Failure> {
+        let count = self.lanes.len();
+        // The old ones first: there may be no room for both.
+        self.lanes.clear();
+        while self.lanes.len() < count {
+            self.lanes.push(Lane {
+                buffers: Buffers::allocate(&self.agent, &self.bindings, &guard)?,
+                queue: self.agent.create_queue(&self.queue_options)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Queues.
+    pub(super) fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The buffers of a lane.
+    pub(super) fn buffers(&self, lane: usize) -> &Buffers {
+        &self.lanes[lane].buffers
+    }
+
+    /// The number of a lane's queue.
+    pub(super) fn queue_id(&self, lane: usize) -> u32 {
+        self.lanes[lane].queue.id().0
+    }
+
+    /// Fills the first lane's buffers and the globals with what they hold before a launch.
     pub(in crate::cli) fn initialise(&self) -> Result<(), Failure> {
-        self.buffers.initialise(&self.bindings)?;
+        self.initialise_buffers(0)?;
+        self.initialise_globals()
+    }
+
+    /// Fills a lane's buffers.
+    pub(super) fn initialise_buffers(&self, lane: usize) -> Result<(), Failure> {
+        self.buffers(lane).initialise(&self.bindings)
+    }
+
+    /// Fills the globals.
+    pub(super) fn initialise_globals(&self) -> Result<(), Failure> {
         self.defined.initialise()?;
         self.pristine.restore(&self.executable)?;
         self.settings
@@ -174,45 +270,111 @@ impl Session {
             .try_for_each(|setting| setting.apply(&self.executable))
     }
 
-    /// Checks the launch and makes its kernarg segment.
+    /// Checks the launch and makes its kernarg segment, for the first lane.
     pub(in crate::cli) fn prepare(&self) -> Result<PreparedArguments, Failure> {
-        let values = arguments::values(&self.bindings, &self.parameters, &self.buffers);
-        let list = arguments::list(&self.bindings, &values, &self.buffers)?;
+        self.prepare_on(0)
+    }
+
+    /// Checks the launch and makes its kernarg segment.
+    pub(super) fn prepare_on(&self, lane: usize) -> Result<PreparedArguments, Failure> {
+        let Lane { queue, buffers } = &self.lanes[lane];
+        let values = arguments::values(&self.bindings, &self.parameters, buffers);
+        let list = arguments::list(&self.bindings, &values, buffers)?;
         let arguments = match &self.raw {
             Some(RawKernarg::Whole(bytes)) => Arguments::Segment(bytes),
             Some(RawKernarg::Explicit(bytes)) => Arguments::Explicit(bytes),
             None => Arguments::List(&list),
         };
         self.kernel
-            .prepare(&self.queue, arguments, &self.options)
+            .prepare(queue, arguments, &self.options)
             .map_err(refused)
     }
 
-    /// Launches and waits.
+    /// Launches on the first lane and waits.
     pub(in crate::cli) fn launch(
         &self,
         prepared: &PreparedArguments,
     ) -> Result<crate::runtime::LaunchReport, DispatchError> {
-        let launch = self
+        self.wait(&self.start(0, prepared)?)
+    }
+
+    /// Launches.
+    pub(super) fn start(
+        &self,
+        lane: usize,
+        prepared: &PreparedArguments,
+    ) -> Result<Launch, DispatchError> {
+        self.lanes[lane]
             .queue
-            .launch_prepared(&self.kernel, prepared, &self.options)?;
+            .launch_prepared(&self.kernel, prepared, &self.options)
+    }
+
+    /// Launches on the first lane once all of `after` are 0.
+    pub(super) fn start_after(
+        &self,
+        after: &[&Signal],
+        prepared: &PreparedArguments,
+    ) -> Result<Launch, DispatchError> {
+        // A queue that has stopped says why when the launch is put in.
+        for signals in after.chunks(DEPENDENCIES) {
+            self.lanes[0].queue.barrier_and(signals, None).ok();
+        }
+        self.start(0, prepared)
+    }
+
+    /// Waits for a launch.
+    pub(super) fn wait(
+        &self,
+        launch: &Launch,
+    ) -> Result<crate::runtime::LaunchReport, DispatchError> {
         launch.wait(&WaitOptions {
             timeout: self.timeout,
             interrupted: Some(&interrupt::requested),
-            ..WaitOptions::default()
+            policy: self.policy,
         })
     }
 
-    /// What the kernel has printed since the last call.
-    pub(in crate::cli) fn take_output(&self) -> DeviceOutput {
-        self.queue.take_output()
+    /// What kernels have printed on a lane since the last call.
+    pub(super) fn take_output(&self, lane: usize) -> DeviceOutput {
+        self.lanes[lane].queue.take_output()
+    }
+
+    /// Checks every expectation on the first lane.
+    pub(in crate::cli) fn check(&mut self, launch: u64) -> Result<(), Failure> {
+        self.check_on(0, launch)
     }
 
     /// Checks every expectation.
-    pub(in crate::cli) fn check(&mut self, launch: u64) -> Result<(), Failure> {
+    pub(super) fn check_on(&mut self, lane: usize, launch: u64) -> Result<(), Failure> {
+        let buffers = &self.lanes[lane].buffers;
         self.expectations
             .iter_mut()
-            .try_for_each(|expectation| expectation.check(&self.buffers, launch, self.tolerance))
+            .try_for_each(|expectation| expectation.check(buffers, launch, self.tolerance))
+    }
+
+    /// What the environment has changed of the device.
+    pub(super) fn banners(&self) -> &[String] {
+        self.runtime.banners()
+    }
+
+    /// Forgets what expectations have seen: the launches start afresh.
+    pub(super) fn forget_results(&mut self) {
+        self.expectations.iter_mut().for_each(Expectation::forget);
+    }
+
+    /// How the kernel's instructions are executed.
+    pub(super) fn fidelity(&self) -> Fidelity {
+        let symbol = self.kernel.symbol();
+        Fidelity::new(symbol.code_object(), symbol.kernel())
+    }
+
+    /// The arguments that are null, as reports call them.
+    pub(super) fn null_arguments(&self) -> Vec<(usize, String)> {
+        let nulls = self.bindings.list.iter().enumerate();
+        nulls
+            .filter(|(_, binding)| matches!(binding.value, Value::Null))
+            .map(|(index, _)| (index, self.bindings.title(index)))
+            .collect()
     }
 
     /// The device, for reports.
@@ -267,6 +429,8 @@ impl Session {
         show_kernarg: bool,
     ) {
         report.dynamic_lds_bytes = prepared.dynamic_lds_bytes;
+        // Buffers may have been made anew since.
+        report.args = self.arg_views();
         if show_kernarg {
             report.kernarg = self.kernarg_views(&prepared.kernarg);
         }
@@ -274,7 +438,10 @@ impl Session {
 
     fn arg_views(&self) -> Vec<ArgView> {
         let view = |(index, (binding, parameter)): (usize, (&values::Binding, &Parameter))| {
-            let address = self.buffers.get(index).map(|buffer| buffer.address().get());
+            let address = self
+                .buffers(0)
+                .get(index)
+                .map(|buffer| buffer.address().get());
             let (ty, assumed, count, size, value) = match &binding.value {
                 Value::Scalar { value, assumed } => (
                     Some(value.ty.to_string()),
@@ -379,6 +546,30 @@ impl Session {
     }
 }
 
+/// Options that have a grammar of their own.
+struct Options {
+    args: Vec<ArgSpec>,
+    expects: Vec<ExpectSpec>,
+    tolerance: Tolerance,
+    definitions: Definitions,
+}
+
+impl Options {
+    fn parse(spec: &LaunchSpec) -> Result<Options, Failure> {
+        let args = spec.arg.iter().map(|word| ArgSpec::parse(word));
+        let expects = spec.expect.iter().map(|word| ExpectSpec::parse(word));
+        Ok(Options {
+            args: args.collect::<Result<_, _>>()?,
+            expects: expects.collect::<Result<_, _>>()?,
+            tolerance: Tolerance {
+                rtol: tolerance("--rtol", spec.rtol)?,
+                atol: tolerance("--atol", spec.atol)?,
+            },
+            definitions: Definitions::parse(&spec.define)?,
+        })
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -393,24 +584,18 @@ fn tolerance(option: &str, value: f64) -> Result<f64, Failure> {
     }
 }
 
-/// Opens the device and takes the entry that fits it best.
-fn place<'a>(
-    input: &'a Input,
-    spec: &LaunchSpec,
-    context: &Context,
-) -> Result<(Runtime, &'a Entry), Failure> {
+/// The entry that fits the device best.
+fn select<'a>(input: &'a Input, spec: &LaunchSpec, agent: &Agent) -> Result<&'a Entry, Failure> {
     let candidates = target::filter(
         &input.name,
         &input.entries,
         spec.entry,
         spec.target.as_deref(),
     )?;
-    let runtime = target::open_for(input, &candidates, context, spec.deterministic)?;
-    let device = runtime.agents().first().map(Agent::target);
-    let Some((entry, _reason)) = target::choose(&candidates, device.as_ref()) else {
-        return Err(target::nothing_fits(input, &candidates, device.as_ref()));
-    };
-    Ok((runtime, entry))
+    let device = agent.target();
+    target::choose(&candidates, Some(&device))
+        .map(|(entry, _reason)| entry)
+        .ok_or_else(|| target::nothing_fits(input, &candidates, Some(&device)))
 }
 
 /// Reads `--kernarg-file`, which must have one of two sizes.

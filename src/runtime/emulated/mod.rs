@@ -13,10 +13,12 @@ pub mod models;
 mod packets;
 mod queue;
 mod scheduler;
+mod sdma;
 #[cfg(test)]
 mod tests;
 pub mod vm;
 
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +30,7 @@ use self::memory::{AgentMemory, Memory};
 use self::models::Device;
 use self::queue::{HardwareQueue, Placement};
 use self::scheduler::Scheduler;
+use self::sdma::SdmaQueue;
 use self::vm::{AddressSpace, Arena, Backing};
 use crate::dispatch::packet::PACKET_BYTES;
 use crate::runtime::driver::{
@@ -93,6 +96,7 @@ struct VirtualDevice<C: ComputeUnits> {
     scheduler: Arc<Scheduler<C>>,
     last_queue: AtomicU32,
     first_event: Mutex<bool>,
+    sdma: Mutex<HashMap<QueueId, Arc<SdmaQueue>>>,
 }
 
 impl<C: ComputeUnits> VirtualDevice<C> {
@@ -140,6 +144,7 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             scheduler,
             last_queue: AtomicU32::new(0),
             first_event: Mutex::new(true),
+            sdma: Mutex::default(),
         })
     }
 
@@ -158,6 +163,59 @@ impl<C: ComputeUnits> VirtualDevice<C> {
                 call,
                 what: format!("no queue has the id {}", id.0),
             })
+    }
+
+    fn sdma_queue(&self, id: QueueId) -> Option<Arc<SdmaQueue>> {
+        let queues = self.sdma.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.get(&id).cloned()
+    }
+
+    fn create_sdma_queue(
+        &self,
+        gpu: &Gpu<C>,
+        request: &CreateQueue,
+    ) -> Result<CreatedQueue, DriverError> {
+        const CALL: &str = "create_queue";
+        let argument = |what: String| DriverError::Argument { call: CALL, what };
+        if !request.ring_bytes.is_power_of_two() || request.ring_bytes < 256 {
+            return Err(argument(format!(
+                "an SDMA ring of {} bytes; it is a power of two from 256 on",
+                request.ring_bytes
+            )));
+        }
+        for (what, address, len) in [
+            ("ring", request.ring_address, request.ring_bytes),
+            ("write pointer", request.write_pointer_address, 8),
+            ("read pointer", request.read_pointer_address, 8),
+        ] {
+            if !gpu.vm.check(address, len, Access::Atomic) {
+                return Err(argument(format!(
+                    "the {what}, {len} bytes at {address:#x}, is not mapped on the GPU"
+                )));
+            }
+        }
+        let placement = sdma::Placement {
+            ring: request.ring_address,
+            ring_bytes: request.ring_bytes,
+            write_pointer: request.write_pointer_address,
+            read_pointer: request.read_pointer_address,
+            error_reason: request.error_reason_address,
+        };
+        let queue = SdmaQueue::start(Arc::clone(&gpu.vm), Arc::clone(&self.events), placement)
+            .map_err(|error| DriverError::Exhausted {
+                call: CALL,
+                what: format!("no thread for the engine: {error}"),
+            })?;
+        queue.set_suspended(request.percentage == 0);
+        let id = QueueId(self.last_queue.fetch_add(1, Ordering::Relaxed));
+        self.sdma
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id, queue);
+        Ok(CreatedQueue {
+            id,
+            doorbell_offset: 8 * u64::from(id.0),
+        })
     }
 
     /// Code that was unmapped may be followed by other code at the same address.
@@ -182,6 +240,8 @@ impl<C: ComputeUnits> VirtualDevice<C> {
 
 impl<C: ComputeUnits> Drop for VirtualDevice<C> {
     fn drop(&mut self) {
+        let queues = std::mem::take(&mut *self.sdma.lock().unwrap_or_else(PoisonError::into_inner));
+        queues.into_values().for_each(|queue| queue.destroy());
         self.scheduler.shut_down();
     }
 }
@@ -281,9 +341,7 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
         match request.queue_type {
             QueueType::ComputeAql => {}
             QueueType::Compute => return Err(unsupported(CALL, "a PM4 queue")),
-            QueueType::Sdma | QueueType::SdmaXgmi => {
-                return Err(unsupported(CALL, "an SDMA queue"));
-            }
+            QueueType::Sdma | QueueType::SdmaXgmi => return self.create_sdma_queue(gpu, request),
         }
         let argument = |what: String| DriverError::Argument { call: CALL, what };
         let packets = request.ring_bytes / PACKET_BYTES;
@@ -348,6 +406,10 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
         percentage: u8,
         _priority: u8,
     ) -> Result<(), DriverError> {
+        if let Some(queue) = self.sdma_queue(queue) {
+            queue.set_suspended(percentage == 0);
+            return Ok(());
+        }
         let queue = self.queue(queue, "update_queue")?;
         queue.set_suspended(percentage == 0);
         self.scheduler.rung();
@@ -355,6 +417,15 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
     }
 
     fn destroy_queue(&self, queue: QueueId) -> Result<(), DriverError> {
+        let sdma = self
+            .sdma
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&queue);
+        if let Some(queue) = sdma {
+            queue.destroy();
+            return Ok(());
+        }
         let queue = self
             .scheduler
             .remove(queue)
@@ -367,6 +438,11 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
     }
 
     fn doorbell(&self, gpu: GpuId, queue: &CreatedQueue) -> Result<Doorbell, DriverError> {
+        if let Some(queue) = self.sdma_queue(queue.id) {
+            let slot = NonNull::from(&queue.doorbell);
+            // SAFETY: the slot belongs to the queue, and the listener keeps the queue.
+            return Ok(unsafe { Doorbell::new(slot, Some(queue)) });
+        }
         let (_, gpu) = self.gpu(gpu, "doorbell")?;
         let slot = usize::try_from(queue.doorbell_offset / 8)
             .ok()

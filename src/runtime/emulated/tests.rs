@@ -949,9 +949,10 @@ fn what_the_device_does_not_take_is_refused_by_name() {
         (
             CreateQueue {
                 queue_type: QueueType::Sdma,
+                ring_bytes: 3 * 64,
                 ..good
             },
-            "SDMA queue",
+            "SDMA ring of 192 bytes",
         ),
         (
             CreateQueue {

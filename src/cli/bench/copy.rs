@@ -1,0 +1,76 @@
+//! `rocr bench copy`: copies by every engine, in every direction.
+//!
+//! Knows: sizes and directions. Must not know: how engines copy.
+use super::report::Benchmark;
+use super::{Effort, Failure};
+use crate::runtime::{self, Agent, Blit, Buffer, PoolKind, Sdma};
+use serde_json::json;
+use std::time::Instant;
+
+/// Sizes where `--sweep size=A..B` names none.
+const SIZES: [u64; 3] = [4 << 10, 1 << 20, 16 << 20];
+
+/// Measures.
+pub(super) fn measure(
+    agent: &Agent,
+    effort: &Effort,
+    sizes: Option<&[u64]>,
+    benchmarks: &mut Vec<Benchmark>,
+) -> Result<(), Failure> {
+    let blit = Blit::new(agent).ok();
+    let sdma = Sdma::new(agent)?;
+    for &size in sizes.unwrap_or(&SIZES) {
+        let host = |name: &str| agent.pool(PoolKind::FineGrained).allocate(size, name);
+        let device = |name: &str| agent.allocate(size, name);
+        let ways: [(&str, Buffer, Buffer); 3] = [
+            (
+                "host_to_device",
+                host("copy source")?,
+                device("copy target")?,
+            ),
+            (
+                "device_to_host",
+                device("copy source")?,
+                host("copy target")?,
+            ),
+            (
+                "device_to_device",
+                device("copy source")?,
+                device("copy target")?,
+            ),
+        ];
+        for (direction, from, to) in &ways {
+            for engine in ["host", "blit", "sdma"] {
+                let blit = match (engine, &blit) {
+                    ("host" | "sdma", _) => None,
+                    (_, Some(blit)) => Some(blit),
+                    // No kernels for this target.
+                    (_, None) => continue,
+                };
+                let parameters =
+                    json!({ "direction": direction, "engine": engine, "size_bytes": size });
+                let mut benchmark = Benchmark::new("copy", parameters);
+                benchmark.noise = effort.repeat(|counts| {
+                    let begun = Instant::now();
+                    match blit {
+                        Some(blit) => blit.copy(to.address(), from.address(), size)?,
+                        None if engine == "sdma" => {
+                            let copied =
+                                sdma.copy_async(to.address(), from.address(), size, &[])?;
+                            sdma.wait(&copied, None)?;
+                        }
+                        None => runtime::copy(to, 0, from, 0, size).map(|_engine| ())?,
+                    }
+                    let took = begun.elapsed().as_nanos().max(1) as f64;
+                    if counts {
+                        benchmark.host_time_ns.push(took);
+                        benchmark.bytes_per_s.push(size as f64 * 1e9 / took);
+                    }
+                    Ok(took)
+                })?;
+                benchmarks.push(benchmark);
+            }
+        }
+    }
+    Ok(())
+}
