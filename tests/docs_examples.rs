@@ -3,7 +3,6 @@
 //! Knows: blocks marked `console`, lines that begin with `$ rocr`, a comment `# exit N`. Must not know: what commands do.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "what helpers of a test meet fails the test"
 )]
 use std::path::Path;

@@ -25,7 +25,7 @@ fn vadd(more: &[&str]) -> Run {
     rocr(&[&args, more].concat())
 }
 
-/// `order.hip`'s kernels count with atomics; `args.hip`'s do not. `k12` has globals; this one adds to its buffer.
+/// c = c + 1, of 256 elements.
 fn accumulate(more: &[&str]) -> Value {
     let args = [
         "launch",
@@ -478,11 +478,13 @@ fn a_spec_runs_dispatches_in_order_over_shared_buffers() {
     assert_eq!(value["device"]["target"], "gfx90a:sramecc+:xnack-");
     let wrong = CHAIN.replace("iota:2:1", "iota:2:2");
     let value = spec(&wrong, &[]).exits(1).json();
-    assert_eq!(
-        value["expectations"][0]["ok"].as_bool().unwrap()
-            && value["expectations"][1]["ok"].as_bool().unwrap(),
-        false
-    );
+    let expectations = value["expectations"].as_array().unwrap();
+    let wrong: Vec<&Value> = expectations
+        .iter()
+        .filter(|one| one["ok"] == false)
+        .collect();
+    assert_eq!(wrong.len(), 1);
+    assert_eq!(wrong[0]["name"], "result");
 }
 
 #[test]

@@ -617,7 +617,8 @@ fn raw_kernarg(
     if given == whole {
         return Ok(Some(RawKernarg::Whole(content)));
     }
-    if Some(given) == explicit {
+    // With or without the padding in front of the hidden ones.
+    if Some(given) == explicit || Some(given) == explicit.map(|end| end.next_multiple_of(8)) {
         return Ok(Some(RawKernarg::Explicit(content)));
     }
     let wanted = match explicit {
