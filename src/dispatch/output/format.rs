@@ -271,11 +271,12 @@ fn least_digits(digits: String, precision: Option<usize>) -> String {
 fn pad(out: &mut Vec<u8>, head: &str, body: &[u8], spec: Spec, zeros: bool) {
     let missing = spec.width.saturating_sub(head.len() + body.len());
     let fill = |out: &mut Vec<u8>, byte: u8| out.resize(out.len() + missing, byte);
-    if !spec.left && !(spec.zero && zeros) {
+    let zeros = zeros && spec.zero && !spec.left;
+    if !zeros && !spec.left {
         fill(out, b' ');
     }
     out.extend_from_slice(head.as_bytes());
-    if !spec.left && spec.zero && zeros {
+    if zeros {
         fill(out, b'0');
     }
     out.extend_from_slice(body);

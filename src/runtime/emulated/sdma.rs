@@ -260,25 +260,23 @@ impl SdmaQueue {
                 let event = self.dword(at, 1)? & 0x0fff_ffff;
                 self.events.set(EventId(event));
             }
-            op::POLL_REGMEM => {
-                // Without bit 31 it is a register that is polled: the flush of the host's write path, which is always over.
-                if header >> 31 == 1 {
-                    let value = self.vm.load_u32(self.address(at, 1)?)?;
-                    let (reference, mask) = (self.dword(at, 3)?, self.dword(at, 4)?);
-                    let value = value & mask;
-                    let holds = match header >> 28 & 7 {
-                        0 => true,
-                        1 => value < reference,
-                        2 => value <= reference,
-                        3 => value == reference,
-                        4 => value != reference,
-                        5 => value >= reference,
-                        6 => value > reference,
-                        _ => return unsupported,
-                    };
-                    if !holds {
-                        return Ok(None);
-                    }
+            // Without bit 31 it is a register that is polled: the flush of the host's write path, which is always over.
+            op::POLL_REGMEM if header >> 31 == 1 => {
+                let value = self.vm.load_u32(self.address(at, 1)?)?;
+                let (reference, mask) = (self.dword(at, 3)?, self.dword(at, 4)?);
+                let value = value & mask;
+                let holds = match header >> 28 & 7 {
+                    0 => true,
+                    1 => value < reference,
+                    2 => value <= reference,
+                    3 => value == reference,
+                    4 => value != reference,
+                    5 => value >= reference,
+                    6 => value > reference,
+                    _ => return unsupported,
+                };
+                if !holds {
+                    return Ok(None);
                 }
             }
             op::ATOMIC => {
