@@ -146,10 +146,10 @@ fn check(family: IsaFamily, features: &str, words: usize) -> Option<usize> {
         left -= batch;
         let mut instructions = Vec::new();
         for _ in 0..batch {
-            if let Ok(inst) = decode(family, wave64, &random.code()) {
-                if !has_other_form(family, &inst) {
-                    instructions.push(inst);
-                }
+            if let Ok(inst) = decode(family, wave64, &random.code())
+                && !has_other_form(family, &inst)
+            {
+                instructions.push(inst);
             }
         }
         let lines: Vec<String> = instructions
