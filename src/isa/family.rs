@@ -122,12 +122,19 @@ impl IsaFamily {
         matches!(
             self,
             Self::Gfx900
+                | Self::Gfx904
                 | Self::Gfx906
                 | Self::Gfx908
                 | Self::Gfx90a
                 | Self::Gfx942
+                | Self::Gfx950
+                | Self::Gfx1010
+                | Self::Gfx1011
+                | Self::Gfx1013
+                | Self::Gfx1030
                 | Self::Gfx1100
                 | Self::Gfx1151
+                | Self::Gfx1200
         )
     }
 

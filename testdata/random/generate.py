@@ -169,7 +169,7 @@ class Program:
         if pick == "select":
             return f"({self.cond(d)} ? {e()} : {e()})"
         if pick == "minmax":
-            return f"__builtin_elementwise_{r.choice(['min', 'max'])}({e()}, {e()})"
+            return f"{r.choice(['min', 'max'])}_{t}({e()}, {e()})"
         if pick == "not":
             return f"({t})({r.choice(['~', '-'])}{e()})"
         if pick == "bits":
@@ -191,7 +191,7 @@ class Program:
             f = r.choice(["f32", "f64"])
             return f"{t}_of_{f}({self.expr(f, d)})"
         if pick == "saturate":
-            return f"__builtin_elementwise_{r.choice(['add', 'sub'])}_sat({e()}, {e()})"
+            return f"{r.choice(['add', 'sub'])}_sat_{t}({e()}, {e()})"
         if pick == "load":
             return self.load(t, "0", min(d, 1)) if not self.in_function else e()
         if pick == "element":

@@ -1,5 +1,4 @@
 // What the random programs share: the same source is compiled for amdgcn and for the host, and both must store equal bits.
-#include <stddef.h>
 typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef unsigned short u16;
 typedef int i32; typedef unsigned u32; typedef long long i64; typedef unsigned long long u64;
 typedef unsigned __int128 u128; typedef __int128 i128;
@@ -70,6 +69,20 @@ INLINE u64 bits_f64(f64 x) { union { f64 f; u64 u; } b = {x}; return x != x ? 0x
 INLINE f16 of_f16(u16 x) { union { u16 u; f16 f; } b = {x}; return b.f != b.f ? (f16)0 : b.f; }
 INLINE f32 of_f32(u32 x) { union { u32 u; f32 f; } b = {x}; return b.f != b.f ? 0.0f : b.f; }
 INLINE f64 of_f64(u64 x) { union { u64 u; f64 f; } b = {x}; return b.f != b.f ? 0.0 : b.f; }
+
+// ---- scalars: what the elementwise builtins make of small integers differs between compilers ----------------------------
+#define ORDER(T) \
+  INLINE T min_##T(T a, T b) { return a < b ? a : b; } \
+  INLINE T max_##T(T a, T b) { return a > b ? a : b; }
+ORDER(i8) ORDER(u8) ORDER(i16) ORDER(u16) ORDER(i32) ORDER(u32) ORDER(i64) ORDER(u64)
+#define SATURATION(T, LOW, HIGH) \
+  INLINE T add_sat_##T(T a, T b) { i32 r = (i32)a + b; return (T)(r < LOW ? LOW : r > HIGH ? HIGH : r); } \
+  INLINE T sub_sat_##T(T a, T b) { i32 r = (i32)a - b; return (T)(r < LOW ? LOW : r > HIGH ? HIGH : r); }
+SATURATION(i8, -128, 127) SATURATION(u8, 0, 255) SATURATION(i16, -32768, 32767) SATURATION(u16, 0, 65535)
+#define WIDE_SATURATION(T) \
+  INLINE T add_sat_##T(T a, T b) { return __builtin_elementwise_add_sat(a, b); } \
+  INLINE T sub_sat_##T(T a, T b) { return __builtin_elementwise_sub_sat(a, b); }
+WIDE_SATURATION(i32) WIDE_SATURATION(u32) WIDE_SATURATION(i64) WIDE_SATURATION(u64)
 
 // ---- operations that C leaves undefined, defined ------------------------------------------------------------------
 #define DIVISION(T) \

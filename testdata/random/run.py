@@ -97,7 +97,10 @@ def build(kind, seed, family, folder, args):
     command = [*clang, level, "-target", "amdgcn-amd-amdhsa", f"-mcpu={family}", "-nogpulib", *FLAGS]
     if wave64:
         command.append("-mwavefrontsize64")
-    done = quiet([*command, folder / "program.c", "-o", target])
+    try:
+        done = quiet([*command, folder / "program.c", "-o", target])
+    except subprocess.TimeoutExpired as e:
+        raise Skip(f"{family} compiler: does not end") from e
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
         raise Skip(f"{family} compiler: {lines[0]}")

@@ -10,7 +10,7 @@ use super::run::{Run, Worker};
 use super::simd::SimdLevel;
 use super::wave::{DotModel, Env};
 use crate::isa::IsaFamily;
-use crate::loader::{Family, Target, TargetId};
+use crate::loader::{Target, TargetId};
 use crate::runtime::emulated::vm::AddressSpace;
 
 /// Flat aperture of LDS, bits 63:32 (KFD, kfd_flat_memory.c: `lds_base` 1 << 48).
@@ -55,25 +55,17 @@ pub struct Engine {
     options: EngineOptions,
 }
 
-/// The family whose tables decode a target's code.
+/// The family whose tables decode a target's code, if its code is executed.
 fn family(target: &Target) -> Option<IsaFamily> {
-    Some(match target.family {
-        Family::Gfx900 => IsaFamily::Gfx900,
-        Family::Gfx906 => IsaFamily::Gfx906,
-        Family::Gfx908 => IsaFamily::Gfx908,
-        Family::Gfx90a => IsaFamily::Gfx90a,
-        Family::Gfx942 => IsaFamily::Gfx942,
-        Family::Gfx1100 => IsaFamily::Gfx1100,
-        Family::Gfx1151 => IsaFamily::Gfx1151,
-        _ => return None,
-    })
+    IsaFamily::of_target(target.name, target.family.name()).filter(|family| family.is_executed())
 }
 
 /// How the dot products and matrix operations of a family round.
 pub(super) fn dot_model(family: IsaFamily) -> DotModel {
     match family {
         IsaFamily::Gfx90a => DotModel::Cdna2,
-        IsaFamily::Gfx942 => DotModel::Cdna3,
+        // CDNA4's rounding is not published
+        IsaFamily::Gfx942 | IsaFamily::Gfx950 => DotModel::Cdna3,
         _ if family.has_wave32() => DotModel::Rdna3,
         _ => DotModel::Cdna1,
     }

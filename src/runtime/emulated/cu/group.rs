@@ -58,6 +58,18 @@ struct Wave {
     program: Arc<Program>,
     pc: u32,
     state: WaveState,
+    split: Split,
+}
+
+/// Where a wave stands with its workgroup's split barrier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Split {
+    /// It has signalled, and not all others have.
+    signalled: bool,
+    /// All have, and it has not waited for that yet.
+    complete: bool,
+    /// It waits.
+    waits: bool,
 }
 
 impl Wave {
@@ -115,6 +127,7 @@ impl Group {
             program: Arc::clone(program),
             pc: program.index_of(program.key.entry).unwrap_or(u32::MAX),
             state: WaveState::Running,
+            split: Split::default(),
         };
         zeroed(&mut wave.block, program.key.shape.block_bytes());
         zeroed(&mut wave.scratch, scratch_bytes);
@@ -192,6 +205,7 @@ impl Group {
                 program: Arc::clone(program),
                 pc: 0,
                 state: WaveState::Ended,
+                split: Split::default(),
             });
         }
         let start = program.index_of(program.key.entry).unwrap_or(u32::MAX);
@@ -205,6 +219,7 @@ impl Group {
             }
             wave.pc = start;
             wave.state = WaveState::Running;
+            wave.split = Split::default();
             // the rows of micro-ops are written before they are read
             let registers = launch.shape.temp(0) as usize;
             zeroed_before(&mut wave.block, launch.shape.block_bytes(), registers);
@@ -292,7 +307,9 @@ impl Group {
     /// Lets the waves go on once all that live have arrived; gives how many, or `None` where some have not.
     fn release_barrier(&mut self) -> Option<usize> {
         let waves = &mut self.waves[..self.used];
-        let waits = |wave: &Wave| matches!(wave.state, WaveState::Barrier | WaveState::Ended);
+        let waits = |wave: &Wave| {
+            wave.state == WaveState::Ended || wave.state == WaveState::Barrier && !wave.split.waits
+        };
         if !waves.iter().all(waits) {
             return None;
         }
@@ -304,6 +321,26 @@ impl Group {
             }
         }
         Some(released)
+    }
+
+    /// Completes the split barrier once all waves that live have signalled.
+    fn complete_split_barrier(&mut self) {
+        let waves = &mut self.waves[..self.used];
+        let lives = |wave: &&mut Wave| wave.state != WaveState::Ended;
+        let arrived = |wave: &Wave| wave.state == WaveState::Ended || wave.split.signalled;
+        if !waves.iter().all(arrived) {
+            return;
+        }
+        for wave in waves.iter_mut().filter(lives) {
+            if wave.split.waits {
+                wave.state = WaveState::Running;
+            }
+            wave.split = Split {
+                signalled: false,
+                complete: !wave.split.waits,
+                waits: false,
+            };
+        }
     }
 
     /// Executes a wave until it waits, ends, or has had its quantum (true), or until the worker is wanted (false).
@@ -367,6 +404,28 @@ impl Group {
                     wave.state = WaveState::Barrier;
                     return Ok(true);
                 }
+                Event::BarrierSignal { first } => {
+                    wave.pc = resume;
+                    wave.split.signalled = true;
+                    if first {
+                        let signalled = |wave: &&Wave| {
+                            wave.state != WaveState::Ended && wave.split.signalled
+                        };
+                        let alone = self.waves[..self.used].iter().filter(signalled).count() == 1;
+                        self.waves[index].set_dword(layout::SCC, u32::from(alone));
+                    }
+                    self.complete_split_barrier();
+                }
+                Event::BarrierWait => {
+                    wave.pc = resume;
+                    if wave.split.complete {
+                        wave.split.complete = false;
+                    } else {
+                        wave.split.waits = true;
+                        wave.state = WaveState::Barrier;
+                        return Ok(true);
+                    }
+                }
                 Event::Halt => {
                     wave.pc = resume;
                     wave.state = WaveState::Halted;
@@ -374,6 +433,7 @@ impl Group {
                 }
                 Event::End => {
                     wave.state = WaveState::Ended;
+                    self.complete_split_barrier();
                     return Ok(true);
                 }
                 Event::Undecoded(address) => {

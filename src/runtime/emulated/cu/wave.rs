@@ -92,6 +92,14 @@ pub(crate) enum Event {
     Sleep,
     /// It waits at the workgroup's barrier; it goes on at `resume`.
     Barrier,
+    /// It has signalled the workgroup's split barrier; it goes on at `resume`. SCC becomes whether it was the first to, if
+    /// that is wanted.
+    BarrierSignal {
+        /// Whether SCC is written.
+        first: bool,
+    },
+    /// It waits for the split barrier; it goes on at `resume`.
+    BarrierWait,
     /// It ended.
     End,
     /// It halted itself.

@@ -31,6 +31,8 @@ pub(crate) enum Rmw {
     Rsub,
     /// old - data, not below 0
     Csub,
+    /// old >= data ? old - data : old
+    CondSub,
     /// Signed minimum.
     MinI,
     /// Unsigned minimum.
@@ -63,6 +65,10 @@ pub(crate) enum Rmw {
     MinF,
     /// data > old ? data : old
     MaxF,
+    /// The lesser, a number instead of a NaN (IEEE 754-2019 minimumNumber).
+    MinNumF,
+    /// The greater, a number instead of a NaN.
+    MaxNumF,
     /// Sum of two f16.
     PkAddF16,
     /// Sum of two bf16.
@@ -100,6 +106,32 @@ fn halves(old: u32, data: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(low) | u32::from(high) << 16
 }
 
+/// minimumNumber or maximumNumber of memory and data: -0 lies below +0, of two NaNs the data's is taken, quiet.
+fn number_f32(old: u32, data: u32, greater: bool) -> u32 {
+    match (scalar::is_nan_f32(old), scalar::is_nan_f32(data)) {
+        (true, true) => data | scalar::QUIET_F32,
+        (false, true) => old,
+        (true, false) => data,
+        (false, false) => {
+            let less = f32::from_bits(data).total_cmp(&f32::from_bits(old)).is_lt();
+            if less != greater { data } else { old }
+        }
+    }
+}
+
+/// [`number_f32`] of f64.
+fn number_f64(old: u64, data: u64, greater: bool) -> u64 {
+    match (scalar::is_nan_f64(old), scalar::is_nan_f64(data)) {
+        (true, true) => data | scalar::QUIET_F64,
+        (false, true) => old,
+        (true, false) => data,
+        (false, false) => {
+            let less = f64::from_bits(data).total_cmp(&f64::from_bits(old)).is_lt();
+            if less != greater { data } else { old }
+        }
+    }
+}
+
 impl Rmw {
     /// The new value of a dword.
     pub(crate) fn apply32(self, old: u32, data: u32, second: u32) -> u32 {
@@ -110,6 +142,8 @@ impl Rmw {
             Self::Sub => old.wrapping_sub(data),
             Self::Rsub => data.wrapping_sub(old),
             Self::Csub => old.saturating_sub(data),
+            Self::CondSub if old >= data => old - data,
+            Self::CondSub => old,
             Self::MinI => (old as i32).min(data as i32) as u32,
             Self::MinU => old.min(data),
             Self::MaxI => (old as i32).max(data as i32) as u32,
@@ -133,6 +167,8 @@ impl Rmw {
             Self::MinF => old,
             Self::MaxF if float(data) > float(old) => data,
             Self::MaxF => old,
+            Self::MinNumF => number_f32(old, data, false),
+            Self::MaxNumF => number_f32(old, data, true),
             Self::PkAddF16 => halves(old, data, add_f16),
             Self::PkAddBf16 => halves(old, data, add_bf16),
         }
@@ -147,6 +183,8 @@ impl Rmw {
             Self::Sub => old.wrapping_sub(data),
             Self::Rsub => data.wrapping_sub(old),
             Self::Csub => old.saturating_sub(data),
+            Self::CondSub if old >= data => old - data,
+            Self::CondSub => old,
             Self::MinI => (old as i64).min(data as i64) as u64,
             Self::MinU => old.min(data),
             Self::MaxI => (old as i64).max(data as i64) as u64,
@@ -170,6 +208,8 @@ impl Rmw {
             Self::MinF => old,
             Self::MaxF if float(data) > float(old) => data,
             Self::MaxF => old,
+            Self::MinNumF => number_f64(old, data, false),
+            Self::MaxNumF => number_f64(old, data, true),
             // 32 bits only; the tables have no 64-bit form
             Self::PkAddF16 | Self::PkAddBf16 => old,
         }

@@ -39,6 +39,31 @@ pub(crate) fn load<const N: usize>(cx: &mut Cx<'_>, pc: u32, address: u64, d: Sl
     pc + 1
 }
 
+/// Reads one or two bytes at `address` into a register, extended as `extend` says.
+pub(crate) fn load_part(
+    cx: &mut Cx<'_>,
+    pc: u32,
+    address: u64,
+    bytes: u32,
+    d: Slot,
+    extend: fn(u32) -> u32,
+) -> u32 {
+    let Some(p) = cx.span(address, u64::from(bytes), Access::Read) else {
+        let fault = cx.memory_fault(address, bytes, Access::Read);
+        return cx.fault(pc, fault, None);
+    };
+    // SAFETY: the bytes were checked for reading.
+    let raw = unsafe {
+        if bytes == 1 {
+            u32::from(scalar::load_u8(p))
+        } else {
+            u32::from(scalar::load_u16(p))
+        }
+    };
+    cx.set_s32(d, extend(raw));
+    pc + 1
+}
+
 /// Writes `N` dwords to `address`, a multiple of 4.
 pub(crate) fn store<const N: usize>(cx: &mut Cx<'_>, pc: u32, address: u64, source: Slot) -> u32 {
     let bytes = 4 * N as u32;

@@ -62,6 +62,9 @@ atomics! { Global:
     global_atomic_csub_u32 | Csub false;
     global_atomic_add_f32 | AddF false;
     global_atomic_min_f32 | MinF false;
+    global_atomic_cond_sub_u32 | CondSub false;
+    global_atomic_min_num_f32 | MinNumF false;
+    global_atomic_max_num_f32 | MaxNumF false;
     global_atomic_max_f32 | MaxF false;
     global_atomic_pk_add_f16 | PkAddF16 false;
     global_atomic_pk_add_bf16 | PkAddBf16 false;
@@ -99,7 +102,11 @@ atomics! { Flat:
     flat_atomic_inc_u64 | Inc true;
     flat_atomic_dec_u64 | Dec true;
     flat_atomic_add_f32 | AddF false;
+    flat_atomic_csub_u32 | Csub false;
     flat_atomic_min_f32 | MinF false;
+    flat_atomic_cond_sub_u32 | CondSub false;
+    flat_atomic_min_num_f32 | MinNumF false;
+    flat_atomic_max_num_f32 | MaxNumF false;
     flat_atomic_max_f32 | MaxF false;
     flat_atomic_pk_add_f16 | PkAddF16 false;
     flat_atomic_pk_add_bf16 | PkAddBf16 false;

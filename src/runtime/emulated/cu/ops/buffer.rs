@@ -261,6 +261,10 @@ atomics! {
     buffer_atomic_csub_u32 | Csub false;
     buffer_atomic_add_f32 | AddF false;
     buffer_atomic_min_f32 | MinF false;
+    buffer_atomic_cond_sub_u32 | CondSub false;
+    buffer_atomic_min_num_f32 | MinNumF false;
+    buffer_atomic_max_num_f32 | MaxNumF false;
+    buffer_atomic_pk_add_bf16 | PkAddBf16 false;
     buffer_atomic_max_f32 | MaxF false;
     buffer_atomic_pk_add_f16 | PkAddF16 false;
     buffer_atomic_add_f64 | AddF true;

@@ -98,6 +98,58 @@ pub(crate) fn s_barrier<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
     cx.stop(Event::Barrier, pc + 1)
 }
 
+/// What the number of a barrier names (AMD "RDNA4" ISA document, S_BARRIER_SIGNAL): the workgroup's is -1. Others are none
+/// (0), the trap handler's (-2), or named ones.
+const WORKGROUP_BARRIER: u32 = -1i32 as u32;
+
+#[inline(always)]
+fn signal(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, first: bool) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.budget -= i64::from(op.aux);
+    if cx.s32(op.a) == WORKGROUP_BARRIER {
+        return cx.stop(Event::BarrierSignal { first }, pc + 1);
+    }
+    if first {
+        cx.set_scc(false);
+    }
+    pc + 1
+}
+
+/// The wave has arrived at the split barrier; it does not wait.
+#[inline(always)]
+pub(crate) fn s_barrier_signal<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    signal(cx, op, pc, false)
+}
+
+/// [`s_barrier_signal`]; SCC = whether it was the first to.
+#[inline(always)]
+pub(crate) fn s_barrier_signal_isfirst<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    signal(cx, op, pc, true)
+}
+
+/// The wave waits until all of its workgroup have signalled.
+#[inline(always)]
+pub(crate) fn s_barrier_wait<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    cx.retired += u64::from(op.aux);
+    cx.budget -= i64::from(op.aux);
+    if op.imm as i16 == -1 {
+        cx.stop(Event::BarrierWait, pc + 1)
+    } else {
+        pc + 1
+    }
+}
+
+/// The wave gives way for a time that a register names.
+#[inline(always)]
+pub(crate) fn s_sleep_var<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    s_sleep(v, cx, op, pc)
+}
+
 /// The wave gives way.
 #[inline(always)]
 pub(crate) fn s_sleep<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {

@@ -39,7 +39,7 @@ pub(crate) fn v_writelane_b32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, p
 
 /// All lanes of a source, so that the destination may be the same register.
 #[inline(always)]
-fn all_lanes(cx: &Cx<'_>, slot: Slot) -> [u32; 64] {
+pub(super) fn all_lanes(cx: &Cx<'_>, slot: Slot) -> [u32; 64] {
     let mut lanes = [0; 64];
     for (lane, value) in (0..cx.lanes).zip(&mut lanes) {
         *value = cx.lane(slot, lane);

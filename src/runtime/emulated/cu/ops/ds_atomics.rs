@@ -216,6 +216,12 @@ ds_atomics! { no:
     ds_xor_b32 | Xor false;
     ds_mskor_b32 | MskOr false;
     ds_min_f32 | MinF false;
+    ds_min_num_f32 | MinNumF false;
+    ds_max_num_f32 | MaxNumF false;
+    ds_min_num_f64 | MinNumF true;
+    ds_max_num_f64 | MaxNumF true;
+    ds_cond_sub_u32 | CondSub false;
+    ds_sub_clamp_u32 | Csub false;
     ds_max_f32 | MaxF false;
     ds_add_f32 | AddF false;
     ds_add_u64 | Add true;
@@ -257,6 +263,12 @@ ds_atomics! { yes:
     ds_xor_rtn_b32 | Xor false;
     ds_mskor_rtn_b32 | MskOr false;
     ds_min_rtn_f32 | MinF false;
+    ds_min_num_rtn_f32 | MinNumF false;
+    ds_max_num_rtn_f32 | MaxNumF false;
+    ds_min_num_rtn_f64 | MinNumF true;
+    ds_max_num_rtn_f64 | MaxNumF true;
+    ds_cond_sub_rtn_u32 | CondSub false;
+    ds_sub_clamp_rtn_u32 | Csub false;
     ds_max_rtn_f32 | MaxF false;
     ds_add_rtn_f32 | AddF false;
     ds_add_rtn_u64 | Add true;

@@ -1,6 +1,7 @@
 //! DS operations that exchange data between lanes without touching LDS, and those addressed by lane number.
 //!
 //! Knows: permute, swizzle and `addtid` (RDNA3 ISA and CDNA3 ISA, "Data Share"). Must not know: encodings.
+use super::cross_lane::all_lanes;
 use crate::runtime::emulated::cu::memory::cross;
 use crate::runtime::emulated::cu::memory::lanes::lanes_of;
 use crate::runtime::emulated::cu::memory::rmw::{lds_read, lds_write};
@@ -21,6 +22,18 @@ fn group(cx: &Cx<'_>) -> u32 {
 pub(crate) fn ds_bpermute_b32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     let group = group(cx);
     cross::pull(v, cx, op.d, op.a, op.b, offset(op), group);
+    pc + 1
+}
+
+/// [`ds_bpermute_b32`] that also fetches from lanes that are not active (AMD "RDNA4" ISA document).
+#[inline(always)]
+pub(crate) fn ds_bpermute_fi_b32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let exec = cx.exec();
+    let (addresses, data) = (all_lanes(cx, op.a), all_lanes(cx, op.b));
+    for lane in (0..cx.lanes).filter(|lane| exec >> lane & 1 != 0) {
+        let from = addresses[lane as usize].wrapping_add(offset(op)) / 4 % cx.lanes;
+        cx.set_lane(op.d, lane, data[from as usize]);
+    }
     pc + 1
 }
 

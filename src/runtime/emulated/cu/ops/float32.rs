@@ -153,7 +153,7 @@ pub(crate) fn mad_f32<V: Vector>(v: V, round: u32, a: V::W, b: V::W, c: V::W) ->
 
 /// A key whose signed order is the order of numbers, -0 below +0.
 #[inline(always)]
-fn order_key<V: Vector>(v: V, a: V::W) -> V::W {
+pub(super) fn order_key<V: Vector>(v: V, a: V::W) -> V::W {
     v.xor(a, v.shr(v.sar(a, v.splat(31)), v.splat(1)))
 }
 

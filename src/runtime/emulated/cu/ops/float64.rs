@@ -79,7 +79,7 @@ pub(crate) fn v_fmac_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
 
 /// A key whose signed order is the order of numbers, -0 below +0.
 #[inline(always)]
-fn order_key<V: Vector>(v: V, a: V::Q) -> V::Q {
+pub(super) fn order_key<V: Vector>(v: V, a: V::Q) -> V::Q {
     let high = v.hi(a);
     let sign = v.sar(high, v.splat(31));
     v.join(v.xor(v.lo(a), sign), v.xor(high, v.shr(sign, v.splat(1))))

@@ -271,6 +271,12 @@ matrix! {
     v_mfma_i32_16x16x16_i8 | 16 16 1 I8 I8 false integer 1;
     v_mfma_i32_32x32x16_i8 | 32 16 1 I8 I8 false integer 1;
     v_mfma_i32_16x16x32_i8 | 16 32 1 I8 I8 false integer 1;
+    v_mfma_f32_16x16x32_f16 | 16 32 1 F16 F16 false grouped 4;
+    v_mfma_f32_32x32x16_f16 | 32 16 1 F16 F16 false grouped 4;
+    v_mfma_f32_16x16x32_bf16 | 16 32 1 Bf16 Bf16 false grouped 4;
+    v_mfma_f32_32x32x16_bf16 | 32 16 1 Bf16 Bf16 false grouped 4;
+    v_mfma_i32_16x16x64_i8 | 16 64 1 I8 I8 false integer 1;
+    v_mfma_i32_32x32x32_i8 | 32 32 1 I8 I8 false integer 1;
     v_smfmac_f32_16x16x32_f16 | 16 32 1 F16 F16 true grouped 4;
     v_smfmac_f32_32x32x16_f16 | 32 16 1 F16 F16 true grouped 4;
     v_smfmac_f32_16x16x32_bf16 | 16 32 1 Bf16 Bf16 true grouped 4;

@@ -332,7 +332,9 @@ pub(crate) mod matrix;
 mod matrix_sum;
 #[cfg(test)]
 mod matrix_tests;
+pub(crate) mod minmax;
 pub(crate) mod modifiers;
+pub(crate) mod newer;
 #[cfg(test)]
 mod op_wave;
 pub(crate) mod packed_float;
@@ -367,7 +369,9 @@ pub(crate) use float32::*;
 pub(crate) use float64::*;
 pub(crate) use global::*;
 pub(crate) use matrix::*;
+pub(crate) use minmax::*;
 pub(crate) use modifiers::*;
+pub(crate) use newer::*;
 pub(crate) use packed_float::*;
 pub(crate) use salu::*;
 pub(crate) use salu_bits::*;

@@ -275,3 +275,22 @@ pub(crate) fn s_mulk_i32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u3
     cx.set_s32(op.d, r);
     pc + 1
 }
+
+/// 64-bit `name(a, b) -> d` that leaves SCC.
+macro_rules! no_carry64 {
+    ($($name:ident |$a:ident, $b:ident| $body:expr;)*) => {$(
+        /// 64-bit arithmetic modulo 2^64 (AMD "RDNA4" ISA document).
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let ($a, $b) = (cx.s64(op.a), cx.s64(op.b));
+            cx.set_s64(op.d, $body);
+            pc + 1
+        }
+    )*};
+}
+
+no_carry64! {
+    s_add_nc_u64 |a, b| a.wrapping_add(b);
+    s_sub_nc_u64 |a, b| a.wrapping_sub(b);
+    s_mul_u64 |a, b| a.wrapping_mul(b);
+}

@@ -143,6 +143,29 @@ impl Float {
         self.result(r, true)
     }
 
+    /// [`Self::extremum`] of IEEE 754-2019: a number instead of any NaN, of two NaNs the first, quiet.
+    fn extremum_number(self, a: u32, b: u32, greater: bool) -> u32 {
+        let nan = |dword: u32| self.format.is_nan(self.source(dword));
+        if nan(a) && nan(b) {
+            return self.result(self.source(a) | self.format.quiet(), true);
+        }
+        Self { ieee: false, ..self }.extremum(a, b, greater)
+    }
+
+    /// The lesser or the greater of IEEE 754-2019, a NaN if there is one, a signalling one first.
+    fn extremum_or_nan(self, a: u32, b: u32, greater: bool) -> u32 {
+        let (first, second) = (self.source(a), self.source(b));
+        let signalling = |bits: u64| self.format.is_nan(bits) && bits & self.format.quiet() == 0;
+        let nan = if signalling(first) || self.format.is_nan(first) && !signalling(second) {
+            first
+        } else if self.format.is_nan(second) {
+            second
+        } else {
+            return self.extremum(a, b, greater);
+        };
+        self.result(nan | self.format.quiet(), true)
+    }
+
     /// A key that orders numbers, -0 below +0.
     fn order(self, bits: u64) -> i64 {
         let magnitude = self.magnitude(bits) as i64;
@@ -255,6 +278,14 @@ sfop2! {
     s_mul_f32 |cx, a, b| Float::single(cx).mul(a, b);
     s_min_f32 |cx, a, b| Float::single(cx).extremum(a, b, false);
     s_max_f32 |cx, a, b| Float::single(cx).extremum(a, b, true);
+    s_min_num_f32 |cx, a, b| Float::single(cx).extremum_number(a, b, false);
+    s_max_num_f32 |cx, a, b| Float::single(cx).extremum_number(a, b, true);
+    s_minimum_f32 |cx, a, b| Float::single(cx).extremum_or_nan(a, b, false);
+    s_maximum_f32 |cx, a, b| Float::single(cx).extremum_or_nan(a, b, true);
+    s_min_num_f16 |cx, a, b| Float::half(cx).extremum_number(a, b, false);
+    s_max_num_f16 |cx, a, b| Float::half(cx).extremum_number(a, b, true);
+    s_minimum_f16 |cx, a, b| Float::half(cx).extremum_or_nan(a, b, false);
+    s_maximum_f16 |cx, a, b| Float::half(cx).extremum_or_nan(a, b, true);
     s_add_f16 |cx, a, b| Float::half(cx).add(a, b);
     s_sub_f16 |cx, a, b| Float::half(cx).sub(a, b);
     s_mul_f16 |cx, a, b| Float::half(cx).mul(a, b);

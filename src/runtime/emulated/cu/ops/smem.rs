@@ -11,10 +11,14 @@ use crate::runtime::emulated::cu::wave::Cx;
 /// Base, scalar offset and immediate.
 #[inline(always)]
 fn address(cx: &Cx<'_>, op: &MicroOp) -> u64 {
+    byte_address(cx, op) & !3
+}
+
+#[inline(always)]
+fn byte_address(cx: &Cx<'_>, op: &MicroOp) -> u64 {
     cx.s64(op.a)
         .wrapping_add(u64::from(cx.s32(op.b)))
         .wrapping_add(i64::from(op.imm) as u64)
-        & !3
 }
 
 macro_rules! s_loads {
@@ -30,6 +34,7 @@ macro_rules! s_loads {
 s_loads! {
     s_load_b32 | 1;
     s_load_b64 | 2;
+    s_load_b96 | 3;
     s_load_b128 | 4;
     s_load_b256 | 8;
     s_load_b512 | 16;
@@ -40,6 +45,16 @@ s_loads! {
 /// Address of a scalar buffer access, and how many bytes from there are in range: the size is in bytes without a stride,
 /// and on GFX9 (Mesa found so on hardware), else in records.
 fn buffer_address(cx: &Cx<'_>, op: &MicroOp) -> (u64, u64) {
+    within_buffer(cx, op, !3)
+}
+
+/// [`buffer_address`] to the byte.
+fn buffer_byte_address(cx: &Cx<'_>, op: &MicroOp) -> (u64, u64) {
+    within_buffer(cx, op, !0)
+}
+
+#[inline(always)]
+fn within_buffer(cx: &Cx<'_>, op: &MicroOp, align: u64) -> (u64, u64) {
     let [word0, word1, records, _] = [0, 1, 2, 3].map(|k| cx.s_at(op.a, k));
     let base = u64::from(word0) | u64::from(word1 & 0xffff) << 32;
     let stride = word1 >> 16 & 0x3fff;
@@ -48,9 +63,9 @@ fn buffer_address(cx: &Cx<'_>, op: &MicroOp) -> (u64, u64) {
     } else {
         u64::from(records) * u64::from(stride)
     };
-    let offset = u64::from(cx.s32(op.b)).wrapping_add(i64::from(op.imm) as u64) & !3;
+    let offset = u64::from(cx.s32(op.b)).wrapping_add(i64::from(op.imm) as u64) & align;
     let left = size.saturating_sub(offset);
-    (base.wrapping_add(offset) & !3, left)
+    (base.wrapping_add(offset) & align, left)
 }
 
 macro_rules! s_buffer_loads {
@@ -67,6 +82,7 @@ macro_rules! s_buffer_loads {
 s_buffer_loads! {
     s_buffer_load_b32 | 1;
     s_buffer_load_b64 | 2;
+    s_buffer_load_b96 | 3;
     s_buffer_load_b128 | 4;
     s_buffer_load_b256 | 8;
     s_buffer_load_b512 | 16;
@@ -266,4 +282,33 @@ pub(crate) fn s_memrealtime<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
     let now = (cx.env.clocks.constant)();
     cx.set_s64(op.d, now);
     pc + 1
+}
+
+// ---- less than a dword (AMD "RDNA4" ISA document, S_LOAD_I8) ------------------------------------------------------------
+
+macro_rules! s_part_loads {
+    ($($name:ident $buffer:ident | $bytes:literal |$raw:ident| $extended:expr;)*) => {$(
+        /// SDATA = bytes of memory, extended.
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            scalars::load_part(cx, pc, byte_address(cx, op), $bytes, op.d, |$raw| $extended)
+        }
+        /// SDATA = bytes of a buffer, extended; 0 out of range.
+        #[inline(always)]
+        pub(crate) fn $buffer<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let (address, left) = buffer_byte_address(cx, op);
+            if left < $bytes {
+                cx.set_s32(op.d, 0);
+                return pc + 1;
+            }
+            scalars::load_part(cx, pc, address, $bytes, op.d, |$raw| $extended)
+        }
+    )*};
+}
+
+s_part_loads! {
+    s_load_i8 s_buffer_load_i8 | 1 |raw| raw as u8 as i8 as u32;
+    s_load_u8 s_buffer_load_u8 | 1 |raw| raw;
+    s_load_i16 s_buffer_load_i16 | 2 |raw| raw as u16 as i16 as u32;
+    s_load_u16 s_buffer_load_u16 | 2 |raw| raw;
 }

@@ -25,16 +25,13 @@ vop1! {
     v_rcp_f32 |v, a| rcp_f32(v, a);
     /// The reciprocal of integer division macros.
     v_rcp_iflag_f32 |v, a| rcp_f32(v, a);
-    v_rsq_f32 |v, a| {
-        let a = flush(v, a);
-        invalid_below_zero(v, a, v.cvt_f32_f64(rsq_f64(v, v.cvt_f64_f32(a))))
-    };
-    v_sqrt_f32 |v, a| { let a = flush(v, a); invalid_below_zero(v, a, v.fsqrt_raw(a)) };
+    v_rsq_f32 |v, a| rsq_f32(v, a);
+    v_sqrt_f32 |v, a| sqrt_f32(v, a);
     /// D = 2^S0.
-    v_exp_f32 |v, a| { let a = flush(v, a); flush(v, exp2(v, a)) };
+    v_exp_f32 |v, a| exp_f32(v, a);
     v_exp_legacy_f32 |v, a| { let a = flush(v, a); flush(v, exp2(v, a)) };
     /// D = log2(S0).
-    v_log_f32 |v, a| { let a = flush(v, a); log2(v, a) };
+    v_log_f32 |v, a| log_f32(v, a);
     v_log_legacy_f32 |v, a| { let a = flush(v, a); log2(v, a) };
     /// The operand is in revolutions.
     v_sin_f32 |v, a| sin_cos(v, a, 0);
@@ -48,23 +45,66 @@ qop1! {
 }
 
 fop1! {
-    v_rcp_f16 |v, m, a| {
-        let wide = v.cvt_f32_f16(a);
-        narrow(v, m, wide, v.fdiv_raw(v.splat(ONE), wide))
-    };
-    v_rsq_f16 |v, m, a| {
-        let wide = v.cvt_f32_f16(a);
-        let r = v.cvt_f32_f64(rsq_f64(v, v.cvt_f64_f32(wide)));
-        narrow(v, m, wide, invalid_below_zero(v, wide, r))
-    };
-    v_sqrt_f16 |v, m, a| {
-        let wide = v.cvt_f32_f16(a);
-        narrow(v, m, wide, invalid_below_zero(v, wide, v.fsqrt_raw(wide)))
-    };
-    v_exp_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, exp2(v, wide)) };
-    v_log_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, log2(v, wide)) };
+    v_rcp_f16 |v, m, a| rcp_f16(v, m, a);
+    v_rsq_f16 |v, m, a| rsq_f16(v, m, a);
+    v_sqrt_f16 |v, m, a| sqrt_f16(v, m, a);
+    v_exp_f16 |v, m, a| exp_f16(v, m, a);
+    v_log_f16 |v, m, a| log_f16(v, m, a);
     v_sin_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, sin_cos(v, wide, 0)) };
     v_cos_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, sin_cos(v, wide, 1)) };
+}
+
+#[inline(always)]
+pub(super) fn rsq_f32<V: Vector>(v: V, a: V::W) -> V::W {
+    let a = flush(v, a);
+    invalid_below_zero(v, a, v.cvt_f32_f64(rsq_f64(v, v.cvt_f64_f32(a))))
+}
+
+#[inline(always)]
+pub(super) fn sqrt_f32<V: Vector>(v: V, a: V::W) -> V::W {
+    let a = flush(v, a);
+    invalid_below_zero(v, a, v.fsqrt_raw(a))
+}
+
+#[inline(always)]
+pub(super) fn exp_f32<V: Vector>(v: V, a: V::W) -> V::W {
+    flush(v, exp2(v, flush(v, a)))
+}
+
+#[inline(always)]
+pub(super) fn log_f32<V: Vector>(v: V, a: V::W) -> V::W {
+    log2(v, flush(v, a))
+}
+
+#[inline(always)]
+pub(super) fn rcp_f16<V: Vector>(v: V, m: Modes, a: V::W) -> V::W {
+    let wide = v.cvt_f32_f16(a);
+    narrow(v, m, wide, v.fdiv_raw(v.splat(ONE), wide))
+}
+
+#[inline(always)]
+pub(super) fn rsq_f16<V: Vector>(v: V, m: Modes, a: V::W) -> V::W {
+    let wide = v.cvt_f32_f16(a);
+    let r = v.cvt_f32_f64(rsq_f64(v, v.cvt_f64_f32(wide)));
+    narrow(v, m, wide, invalid_below_zero(v, wide, r))
+}
+
+#[inline(always)]
+pub(super) fn sqrt_f16<V: Vector>(v: V, m: Modes, a: V::W) -> V::W {
+    let wide = v.cvt_f32_f16(a);
+    narrow(v, m, wide, invalid_below_zero(v, wide, v.fsqrt_raw(wide)))
+}
+
+#[inline(always)]
+pub(super) fn exp_f16<V: Vector>(v: V, m: Modes, a: V::W) -> V::W {
+    let wide = v.cvt_f32_f16(a);
+    narrow(v, m, wide, exp2(v, wide))
+}
+
+#[inline(always)]
+pub(super) fn log_f16<V: Vector>(v: V, m: Modes, a: V::W) -> V::W {
+    let wide = v.cvt_f32_f16(a);
+    narrow(v, m, wide, log2(v, wide))
 }
 
 /// The f16 of a result `r` of the operand `a`, both in f32; a NaN operand passes, quiet.
@@ -77,7 +117,7 @@ fn narrow<V: Vector>(v: V, m: Modes, a: V::W, r: V::W) -> V::W {
 
 /// The reciprocal, denormals flushed.
 #[inline(always)]
-fn rcp_f32<V: Vector>(v: V, a: V::W) -> V::W {
+pub(super) fn rcp_f32<V: Vector>(v: V, a: V::W) -> V::W {
     let a = flush(v, a);
     let r = flush(v, v.fdiv_raw(v.splat(ONE), a));
     v.select(v.funord(a, a), v.fquiet(a), r)

@@ -146,7 +146,11 @@ fn flow(inst: &Inst, address: u64) -> Flow {
             ends_block: true,
         },
         Sem::s_barrier
+        | Sem::s_barrier_signal
+        | Sem::s_barrier_signal_isfirst
+        | Sem::s_barrier_wait
         | Sem::s_sleep
+        | Sem::s_sleep_var
         | Sem::s_sethalt
         | Sem::s_sendmsghalt
         | Sem::s_icache_inv

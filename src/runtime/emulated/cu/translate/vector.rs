@@ -204,6 +204,9 @@ impl Translator<'_> {
             }
         } else {
             imm |= i32::from(mods.op_sel & 15) << imm_flags::OP_SEL;
+            if row.flags.contains(RowFlags::BITOP3) {
+                imm |= (u32::from(mods.bitop3) << imm_flags::BITOP3) as i32;
+            }
         }
         imm
     }
