@@ -408,9 +408,8 @@ impl Group {
                     wave.pc = resume;
                     wave.split.signalled = true;
                     if first {
-                        let signalled = |wave: &&Wave| {
-                            wave.state != WaveState::Ended && wave.split.signalled
-                        };
+                        let signalled =
+                            |wave: &&Wave| wave.state != WaveState::Ended && wave.split.signalled;
                         let alone = self.waves[..self.used].iter().filter(signalled).count() == 1;
                         self.waves[index].set_dword(layout::SCC, u32::from(alone));
                     }

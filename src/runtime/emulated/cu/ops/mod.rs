@@ -350,6 +350,7 @@ pub(crate) mod valu_int16;
 pub(crate) mod valu_int64;
 pub(crate) mod valu_int_bytes;
 pub(crate) mod wmma;
+pub(crate) mod wmma_rdna4;
 
 pub(crate) use atomics::*;
 pub(crate) use buffer::*;
@@ -385,6 +386,7 @@ pub(crate) use valu_int_bytes::*;
 pub(crate) use valu_int16::*;
 pub(crate) use valu_int64::*;
 pub(crate) use wmma::*;
+pub(crate) use wmma_rdna4::*;
 
 /// Instructions that have no effect where instructions complete in order leave no micro-op; this keeps their place.
 #[inline(always)]

@@ -149,7 +149,11 @@ impl Float {
         if nan(a) && nan(b) {
             return self.result(self.source(a) | self.format.quiet(), true);
         }
-        Self { ieee: false, ..self }.extremum(a, b, greater)
+        Self {
+            ieee: false,
+            ..self
+        }
+        .extremum(a, b, greater)
     }
 
     /// The lesser or the greater of IEEE 754-2019, a NaN if there is one, a signalling one first.

@@ -155,14 +155,28 @@ fn float_sum<V: Vector>(
     (0..SIDE).step_by(2).fold(c, |sum, k| {
         let a = [v.splat(a[k]), v.splat(a[k + 1])];
         let b = [columns(v, &b[k], column), columns(v, &b[k + 1], column)];
-        let exact = dot2_to_odd(v, a, b, v.cvt_f64_f32(sum));
-        special_dot2(v, a, b, sum, v.cvt_f32_f64(exact))
+        dot2(v, a, b, sum)
+    })
+}
+
+/// `c` plus two products of f32, exact and rounded once.
+#[inline(always)]
+pub(super) fn dot2<V: Vector>(v: V, a: [V::W; 2], b: [V::W; 2], c: V::W) -> V::W {
+    let exact = dot2_to_odd(v, a, b, v.cvt_f64_f32(c));
+    special_dot2(v, a, b, c, v.cvt_f32_f64(exact))
+}
+
+/// A sum as bf16, to nearest even, denormals flushed.
+#[inline(always)]
+pub(super) fn bf16_of_sum<V: Vector>(v: V, sum: V::W) -> V::W {
+    v.map1(flush(v, sum), |sum| {
+        soft::F32.convert(u64::from(sum), soft::BF16, soft::Round::Even) as u32
     })
 }
 
 /// C as neg and `neg_hi` (abs) say.
 #[inline(always)]
-fn accumulator<V: Vector>(v: V, op: &MicroOp, c: V::W) -> V::W {
+pub(super) fn accumulator<V: Vector>(v: V, op: &MicroOp, c: V::W) -> V::W {
     let bit = |field: i32| op.imm >> field >> 2 & 1 != 0;
     let keep = if bit(imm_flags::NEG_HI) {
         0x7fff_ffff
@@ -200,9 +214,7 @@ fn to_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, kind: Kind) 
         let half = if kind == Kind::F16 {
             v.cvt_f16_f32(sum)
         } else {
-            v.map1(flush(v, sum), |sum| {
-                soft::F32.convert(u64::from(sum), soft::BF16, soft::Round::Even) as u32
-            })
+            bf16_of_sum(v, sum)
         };
         if high {
             v.or(v.and(old, v.splat(0xffff)), v.shl(half, v.splat(16)))

@@ -1,0 +1,290 @@
+//! WMMA of RDNA4: D = A * B + C on 16x16 matrices, 16 or 32 terms.
+//!
+//! Knows: where elements lie in registers, modifiers, sums. Must not know: encodings.
+//!
+//! Source: AMD "RDNA4" ISA document, chapter on WMMA, and AMD's matrix instruction calculator. Unlike on RDNA3 no lane holds
+//! what another holds: lane `i` and lane `i + 16` share row `i` of A and column `i` of B, in wave64 lanes 32 and 48 on too;
+//! [`place`] says how. D has column `lane % 16`, and rows from 8 on in the upper sixteen lanes. EXEC is not looked at.
+//!
+//! Float sums are a chain of dot products of two, each exact and rounded once, in the order of k, as on RDNA3; how silicon
+//! rounds is not published.
+use super::float32::flush;
+use super::wmma::{SIDE, accumulator, bf16_of_sum, dot2};
+use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
+use crate::runtime::emulated::cu::simd::fp8::Fp8;
+use crate::runtime::emulated::cu::simd::{MAX_LANES, Vector, scalar};
+use crate::runtime::emulated::cu::wave::Cx;
+
+/// The most terms of a sum.
+const TERMS: usize = 32;
+
+/// Elements of A and B.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    F16,
+    Bf16,
+    Fp8,
+    Bf8,
+    I8,
+    I4,
+}
+
+impl Kind {
+    const fn bits(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 16,
+            Self::Fp8 | Self::Bf8 | Self::I8 => 8,
+            Self::I4 => 4,
+        }
+    }
+    /// Elements that follow each other in a lane's registers before the terms go on elsewhere.
+    const fn run(self) -> usize {
+        match self {
+            Self::I4 => 8,
+            _ => 4,
+        }
+    }
+    /// Whether 16 consecutive terms are dealt to the halves of the lanes in runs, not in blocks.
+    const fn interleaved(self) -> bool {
+        self.bits() == 16
+    }
+}
+
+/// Lane (beside row or column) and element of term `k` of `terms`, in waves of `lanes` lanes.
+const fn place(kind: Kind, terms: usize, k: usize, lanes: usize) -> (usize, usize) {
+    let run = kind.run();
+    let (half, part) = if kind.interleaved() {
+        (k / run % 2, k / (2 * run))
+    } else {
+        (k / (terms / 2), k % (terms / 2) / run)
+    };
+    // the second part lies behind the first in wave32, in the upper lanes in wave64
+    if lanes == 64 {
+        (16 * half + 32 * part, k % run)
+    } else {
+        (16 * half, part * run + k % run)
+    }
+}
+
+/// Row of D in register (or half) `element` of lane `lane`.
+const fn row(element: usize, lane: usize) -> usize {
+    lane / 16 % 2 * 8 + lane / 32 * 4 + element
+}
+
+/// A by rows, B by terms; f32 bits, or integers.
+struct Matrices {
+    a: [[u32; TERMS]; SIDE],
+    b: [[u32; SIDE]; TERMS],
+}
+
+/// An element as f32 bits or an integer.
+fn decode(bits: u32, kind: Kind, negate: bool) -> u32 {
+    let sign = u32::from(negate) << 31;
+    match kind {
+        Kind::F16 => scalar::f16_to_f32(bits as u16) ^ sign,
+        Kind::Bf16 if bits & 0x7f80 == 0 => (bits & 0x8000) << 16 ^ sign,
+        Kind::Bf16 => bits << 16 ^ sign,
+        Kind::Fp8 => Fp8::Fp8.to_f32(bits as u8) ^ sign,
+        Kind::Bf8 => Fp8::Bf8.to_f32(bits as u8) ^ sign,
+        // a set bit of neg means "signed" for the integer forms
+        Kind::I8 if negate => bits as u8 as i8 as u32,
+        Kind::I4 if negate => ((bits << 28) as i32 >> 28) as u32,
+        Kind::I8 | Kind::I4 => bits,
+    }
+}
+
+/// Reads A and B.
+#[inline(never)]
+fn gather(cx: &Cx<'_>, op: &MicroOp, kinds: [Kind; 2], terms: usize) -> Matrices {
+    let mut matrices = Matrices {
+        a: [[0; TERMS]; SIDE],
+        b: [[0; SIDE]; TERMS],
+    };
+    let lanes = cx.lanes as usize;
+    let element = |slot: Slot, operand: usize, i: usize, k: usize| {
+        let kind = kinds[operand];
+        let (lane, at) = place(kind, terms, k, lanes);
+        let per_register = 32 / kind.bits();
+        let slot = if slot.is_vector() {
+            cx.nth(slot, (at / per_register) as u32)
+        } else {
+            slot
+        };
+        let word = cx.lane(slot, (i + lane) as u32);
+        let bits = word >> (kind.bits() * (at % per_register)) & ((1 << kind.bits()) - 1);
+        let field = if k.is_multiple_of(2) || kind.bits() < 16 {
+            imm_flags::NEG
+        } else {
+            imm_flags::NEG_HI
+        };
+        decode(bits, kind, op.imm >> field >> operand & 1 != 0)
+    };
+    for i in 0..SIDE {
+        for k in 0..terms {
+            matrices.a[i][k] = element(op.a, 0, i, k);
+            matrices.b[k][i] = element(op.b, 1, i, k);
+        }
+    }
+    matrices
+}
+
+/// Columns `column` on of a row of B.
+#[inline(always)]
+fn columns<V: Vector>(v: V, row: &[u32; SIDE], column: usize) -> V::W {
+    let mut words = [0; MAX_LANES];
+    words[..V::LANES].copy_from_slice(&row[column..column + V::LANES]);
+    v.from_words(&words)
+}
+
+/// Row `i` of A times B, from column `column` on, added to `c`.
+#[inline(always)]
+fn float_sum<V: Vector>(
+    v: V,
+    matrices: &Matrices,
+    terms: usize,
+    (i, column): (usize, usize),
+    c: V::W,
+) -> V::W {
+    let (a, b) = (&matrices.a[i], &matrices.b);
+    let mut sum = c;
+    for k in (0..terms).step_by(2) {
+        let a = [v.splat(a[k]), v.splat(a[k + 1])];
+        let b = [columns(v, &b[k], column), columns(v, &b[k + 1], column)];
+        sum = dot2(v, a, b, sum);
+    }
+    sum
+}
+
+/// Operand C or D of register `register`.
+#[inline(always)]
+fn register_of(cx: &Cx<'_>, slot: Slot, register: usize) -> Slot {
+    if slot.is_vector() {
+        cx.nth(slot, register as u32)
+    } else {
+        slot
+    }
+}
+
+/// D and C of f32.
+#[inline(always)]
+fn to_f32<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+    kinds: [Kind; 2],
+    terms: usize,
+) -> u32 {
+    let matrices = gather(cx, op, kinds, terms);
+    for register in 0..SIDE * SIDE / cx.lanes as usize {
+        let (from, to) = (
+            register_of(cx, op.c, register),
+            register_of(cx, op.d, register),
+        );
+        for chunk in 0..cx.chunks(v) {
+            let lane = chunk * V::LANES;
+            let c = accumulator(v, op, cx.w(v, from, chunk));
+            let r = float_sum(v, &matrices, terms, (row(register, lane), lane % SIDE), c);
+            cx.set_w(v, to, chunk, v.mask(!0), r);
+        }
+    }
+    pc + 1
+}
+
+/// D and C of 16 bits, two to a register.
+#[inline(always)]
+fn to_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, kind: Kind) -> u32 {
+    let matrices = gather(cx, op, [kind; 2], SIDE);
+    for register in 0..SIDE * SIDE / 2 / cx.lanes as usize {
+        let (from, to) = (
+            register_of(cx, op.c, register),
+            register_of(cx, op.d, register),
+        );
+        for chunk in 0..cx.chunks(v) {
+            let lane = chunk * V::LANES;
+            let both = cx.w(v, from, chunk);
+            let mut halves = [v.and(both, v.splat(0xffff)), v.shr(both, v.splat(16))];
+            for half in 0..2 {
+                let c = halves[half];
+                let wide = if kind == Kind::F16 {
+                    v.cvt_f32_f16(c)
+                } else {
+                    flush(v, v.shl(c, v.splat(16)))
+                };
+                let at = (row(2 * register + half, lane), lane % SIDE);
+                let sum = float_sum(v, &matrices, SIDE, at, accumulator(v, op, wide));
+                halves[half] = if kind == Kind::F16 {
+                    v.cvt_f16_f32(sum)
+                } else {
+                    bf16_of_sum(v, sum)
+                };
+            }
+            let r = v.or(halves[0], v.shl(halves[1], v.splat(16)));
+            cx.set_w(v, to, chunk, v.mask(!0), r);
+        }
+    }
+    pc + 1
+}
+
+/// D and C of 32-bit integers; clamp saturates.
+#[inline(always)]
+fn to_integer<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+    kind: Kind,
+    terms: usize,
+) -> u32 {
+    let matrices = gather(cx, op, [kind; 2], terms);
+    let clamp = op.imm & imm_flags::CLAMP != 0;
+    for register in 0..SIDE * SIDE / cx.lanes as usize {
+        let (from, to) = (
+            register_of(cx, op.c, register),
+            register_of(cx, op.d, register),
+        );
+        for chunk in 0..cx.chunks(v) {
+            let lane = chunk * V::LANES;
+            let a = &matrices.a[row(register, lane)];
+            let mut dot = v.splat(0);
+            for k in 0..terms {
+                let b = columns(v, &matrices.b[k], lane % SIDE);
+                dot = v.add(dot, v.mul_lo(v.splat(a[k]), b));
+            }
+            let c = cx.w(v, from, chunk);
+            let r = if clamp {
+                v.map2(c, dot, |c, dot| {
+                    (c as i32).saturating_add(dot as i32) as u32
+                })
+            } else {
+                v.add(c, dot)
+            };
+            cx.set_w(v, to, chunk, v.mask(!0), r);
+        }
+    }
+    pc + 1
+}
+
+macro_rules! wmma {
+    ($($name:ident = $shape:ident($($argument:expr),*);)*) => {$(
+        /// D = A * B + C.
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            $shape(v, cx, op, pc, $($argument),*)
+        }
+    )*};
+}
+
+wmma! {
+    v_wmma_rdna4_f32_16x16x16_f16 = to_f32([Kind::F16; 2], 16);
+    v_wmma_rdna4_f32_16x16x16_bf16 = to_f32([Kind::Bf16; 2], 16);
+    v_wmma_rdna4_f16_16x16x16_f16 = to_half(Kind::F16);
+    v_wmma_rdna4_bf16_16x16x16_bf16 = to_half(Kind::Bf16);
+    v_wmma_f32_16x16x16_fp8_fp8 = to_f32([Kind::Fp8; 2], 16);
+    v_wmma_f32_16x16x16_fp8_bf8 = to_f32([Kind::Fp8, Kind::Bf8], 16);
+    v_wmma_f32_16x16x16_bf8_fp8 = to_f32([Kind::Bf8, Kind::Fp8], 16);
+    v_wmma_f32_16x16x16_bf8_bf8 = to_f32([Kind::Bf8; 2], 16);
+    v_wmma_rdna4_i32_16x16x16_iu8 = to_integer(Kind::I8, 16);
+    v_wmma_rdna4_i32_16x16x16_iu4 = to_integer(Kind::I4, 16);
+    v_wmma_i32_16x16x32_iu4 = to_integer(Kind::I4, 32);
+}
