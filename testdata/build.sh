@@ -106,8 +106,24 @@ build_target() {
   esac
 }
 
+# The kernels alone, for families that stand beside the four above.
+build_kernels() {
+  local target=$1 kernel v5=-mcode-object-version=5
+  for kernel in k01_vadd k02_reduce k03_transpose_matmul k09_dynlds k10_calls k12_globals k18_switch_diverge; do
+    build_levels "$kernel" "kernels/$kernel.hip" "$target" "O0 O2" $v5
+  done
+  build_levels k23_ocl kernels/k23_ocl.cl "$target" "O0 O2" $v5 -cl-std=CL1.2
+  build_levels bench kernels/bench.cl "$target" "O2" $v5 -cl-std=CL2.0 -nogpulib
+  for kernel in handshake handshake2; do
+    build_levels "$kernel" "kernels/$kernel.hip" "$target" "O2" $v5
+  done
+}
+
 adapt_device_libs
 rm -rf objects quickstart bad
+for target in ${MORE_TARGETS:-gfx900 gfx1010 gfx1030 gfx1030-w64 gfx1201 gfx1201-w64}; do
+  build_kernels "$target"
+done
 for target in ${TARGETS:-gfx90a gfx942 gfx1100 gfx1100-w64}; do
   build_target "$target"
 done

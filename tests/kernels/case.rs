@@ -9,21 +9,41 @@ use std::path::PathBuf;
 
 use super::data::Data;
 
-/// The four target and wave-size combinations that the fixtures are built for.
+/// The target and wave-size combinations that the fixtures are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Gfx90a,
     Gfx942,
     Gfx1100,
     Gfx1100Wave64,
+    Gfx900,
+    Gfx1010,
+    Gfx1030,
+    Gfx1030Wave64,
+    Gfx1201,
+    Gfx1201Wave64,
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 4] = [
+    /// The targets that every object is built for.
+    pub(crate) const MAIN: [Self; 4] = [
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx1100,
         Self::Gfx1100Wave64,
+    ];
+    /// All of them; those beside the main ones have the kernels only.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Gfx90a,
+        Self::Gfx942,
+        Self::Gfx1100,
+        Self::Gfx1100Wave64,
+        Self::Gfx900,
+        Self::Gfx1010,
+        Self::Gfx1030,
+        Self::Gfx1030Wave64,
+        Self::Gfx1201,
+        Self::Gfx1201Wave64,
     ];
 
     /// The folder under `testdata/objects`.
@@ -33,11 +53,20 @@ impl Target {
             Self::Gfx942 => "gfx942",
             Self::Gfx1100 => "gfx1100",
             Self::Gfx1100Wave64 => "gfx1100-w64",
+            Self::Gfx900 => "gfx900",
+            Self::Gfx1010 => "gfx1010",
+            Self::Gfx1030 => "gfx1030",
+            Self::Gfx1030Wave64 => "gfx1030-w64",
+            Self::Gfx1201 => "gfx1201",
+            Self::Gfx1201Wave64 => "gfx1201-w64",
         }
     }
 
     pub(crate) fn wave_size(self) -> u32 {
-        if self == Self::Gfx1100 { 32 } else { 64 }
+        match self {
+            Self::Gfx1100 | Self::Gfx1010 | Self::Gfx1030 | Self::Gfx1201 => 32,
+            _ => 64,
+        }
     }
 
     /// gfx90a and gfx942, whose compiler forms packed f32 instructions.
