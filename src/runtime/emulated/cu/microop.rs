@@ -112,6 +112,8 @@ pub(crate) mod imm_flags {
     pub(crate) const NEG_HI: i32 = 20;
     /// WMMA: C and D lie in the high halves.
     pub(crate) const HIGH_HALF: i32 = 1 << 23;
+    /// SWMMAC: lowest of the two bits that choose a part of the index register.
+    pub(crate) const INDEX_KEY: i32 = 24;
     /// Lowest bit of the truth table of `v_bitop3_*`.
     pub(crate) const BITOP3: i32 = 24;
     /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.

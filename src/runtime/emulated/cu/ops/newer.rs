@@ -50,11 +50,11 @@ vop3! {
     v_dot4_f32_bf8_bf8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(Fp8::Bf8, Fp8::Bf8, a, b, c));
 }
 
-/// Four products of 8-bit floats, added one after the other to `c` as the document reads.
+/// Four products of 8-bit floats (the Open Compute Project's formats), added one after the other to `c` as the document reads.
 fn dot4(a_format: Fp8, b_format: Fp8, a: u32, b: u32, c: u32) -> u32 {
     (0..4).fold(c, |sum, i| {
-        let a = f32::from_bits(a_format.to_f32((a >> (8 * i)) as u8));
-        let b = f32::from_bits(b_format.to_f32((b >> (8 * i)) as u8));
+        let a = f32::from_bits(a_format.ocp_to_f32((a >> (8 * i)) as u8));
+        let b = f32::from_bits(b_format.ocp_to_f32((b >> (8 * i)) as u8));
         // the product of two 8-bit floats is exact in f32
         let product = (a * b).to_bits();
         let r = (f32::from_bits(sum) + f32::from_bits(product)).to_bits();

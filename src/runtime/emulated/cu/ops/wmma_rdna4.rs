@@ -1,4 +1,5 @@
-//! WMMA of RDNA4: D = A * B + C on 16x16 matrices, 16 or 32 terms.
+//! WMMA and SWMMAC of RDNA4: D = A * B + C on 16x16 matrices, 16 or 32 terms; D += A * B where A holds two of every four of
+//! 32 or 64 terms, and an index says which.
 //!
 //! Knows: where elements lie in registers, modifiers, sums. Must not know: encodings.
 //!
@@ -16,7 +17,7 @@ use crate::runtime::emulated::cu::simd::{MAX_LANES, Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
 
 /// The most terms of a sum.
-const TERMS: usize = 32;
+const TERMS: usize = 64;
 
 /// Elements of A and B.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,17 @@ enum Kind {
     I4,
 }
 
+/// What an operation multiplies.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Elements of A and B.
+    kinds: [Kind; 2],
+    /// Terms of a sum, those that sparsity leaves out counted.
+    terms: usize,
+    /// A holds two of every four terms.
+    sparse: bool,
+}
+
 impl Kind {
     const fn bits(self) -> usize {
         match self {
@@ -37,32 +49,61 @@ impl Kind {
             Self::I4 => 4,
         }
     }
-    /// Elements that follow each other in a lane's registers before the terms go on elsewhere.
-    const fn run(self) -> usize {
-        match self {
-            Self::I4 => 8,
-            _ => 4,
-        }
-    }
     /// Whether 16 consecutive terms are dealt to the halves of the lanes in runs, not in blocks.
     const fn interleaved(self) -> bool {
         self.bits() == 16
     }
 }
 
-/// Lane (beside row or column) and element of term `k` of `terms`, in waves of `lanes` lanes.
-const fn place(kind: Kind, terms: usize, k: usize, lanes: usize) -> (usize, usize) {
-    let run = kind.run();
-    let (half, part) = if kind.interleaved() {
-        (k / run % 2, k / (2 * run))
-    } else {
-        (k / (terms / 2), k % (terms / 2) / run)
-    };
-    // the second part lies behind the first in wave32, in the upper lanes in wave64
-    if lanes == 64 {
-        (16 * half + 32 * part, k % run)
-    } else {
-        (16 * half, part * run + k % run)
+/// Where a term lies among the lanes of its row or column.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Lanes beyond that of the row or column.
+    lane: usize,
+    /// Element of B's registers, and of A's if all terms are there.
+    element: usize,
+    /// Group of four terms in A's registers if two of four are there.
+    group: usize,
+}
+
+impl Shape {
+    /// Terms that follow each other in a lane before they go on elsewhere.
+    const fn run(self) -> usize {
+        let run = match (self.kinds[0], self.terms) {
+            (Kind::I4, 64) => 16,
+            (Kind::I4, _) => 8,
+            _ if self.sparse => 8,
+            _ => 4,
+        };
+        if run > self.terms / 2 {
+            self.terms / 2
+        } else {
+            run
+        }
+    }
+
+    /// Where term `k` of operand A (0) or B (1) lies, in waves of `lanes` lanes.
+    const fn place(self, operand: usize, k: usize, lanes: usize) -> Place {
+        let run = self.run();
+        let (half, part) = if self.kinds[0].interleaved() {
+            (k / run % 2, k / (2 * run))
+        } else {
+            (k / (self.terms / 2), k % (self.terms / 2) / run)
+        };
+        // half an A of 4-bit elements fills no more than a register: wave64 does not share it out
+        let whole =
+            self.sparse && operand == 0 && matches!(self.kinds[0], Kind::I4) && self.terms == 32;
+        // the second part lies behind the first in wave32, in the upper lanes in wave64
+        let (lane, part) = if lanes == 64 && !whole {
+            (16 * half + 32 * part, 0)
+        } else {
+            (16 * half, part)
+        };
+        Place {
+            lane,
+            element: part * run + k % run,
+            group: part * (run / 4) + k % run / 4,
+        }
     }
 }
 
@@ -84,8 +125,8 @@ fn decode(bits: u32, kind: Kind, negate: bool) -> u32 {
         Kind::F16 => scalar::f16_to_f32(bits as u16) ^ sign,
         Kind::Bf16 if bits & 0x7f80 == 0 => (bits & 0x8000) << 16 ^ sign,
         Kind::Bf16 => bits << 16 ^ sign,
-        Kind::Fp8 => Fp8::Fp8.to_f32(bits as u8) ^ sign,
-        Kind::Bf8 => Fp8::Bf8.to_f32(bits as u8) ^ sign,
+        Kind::Fp8 => Fp8::Fp8.ocp_to_f32(bits as u8) ^ sign,
+        Kind::Bf8 => Fp8::Bf8.ocp_to_f32(bits as u8) ^ sign,
         // a set bit of neg means "signed" for the integer forms
         Kind::I8 if negate => bits as u8 as i8 as u32,
         Kind::I4 if negate => ((bits << 28) as i32 >> 28) as u32,
@@ -95,22 +136,22 @@ fn decode(bits: u32, kind: Kind, negate: bool) -> u32 {
 
 /// Reads A and B.
 #[inline(never)]
-fn gather(cx: &Cx<'_>, op: &MicroOp, kinds: [Kind; 2], terms: usize) -> Matrices {
+fn gather(cx: &Cx<'_>, op: &MicroOp, shape: Shape) -> Matrices {
     let mut matrices = Matrices {
         a: [[0; TERMS]; SIDE],
         b: [[0; SIDE]; TERMS],
     };
     let lanes = cx.lanes as usize;
-    let element = |slot: Slot, operand: usize, i: usize, k: usize| {
-        let kind = kinds[operand];
-        let (lane, at) = place(kind, terms, k, lanes);
+    // element `at` of a lane's registers
+    let element = |slot: Slot, operand: usize, lane: usize, at: usize, k: usize| {
+        let kind = shape.kinds[operand];
         let per_register = 32 / kind.bits();
         let slot = if slot.is_vector() {
             cx.nth(slot, (at / per_register) as u32)
         } else {
             slot
         };
-        let word = cx.lane(slot, (i + lane) as u32);
+        let word = cx.lane(slot, lane as u32);
         let bits = word >> (kind.bits() * (at % per_register)) & ((1 << kind.bits()) - 1);
         let field = if k.is_multiple_of(2) || kind.bits() < 16 {
             imm_flags::NEG
@@ -120,12 +161,42 @@ fn gather(cx: &Cx<'_>, op: &MicroOp, kinds: [Kind; 2], terms: usize) -> Matrices
         decode(bits, kind, op.imm >> field >> operand & 1 != 0)
     };
     for i in 0..SIDE {
-        for k in 0..terms {
-            matrices.a[i][k] = element(op.a, 0, i, k);
-            matrices.b[k][i] = element(op.b, 1, i, k);
+        for k in 0..shape.terms {
+            let place = shape.place(1, k, lanes);
+            matrices.b[k][i] = element(op.b, 1, i + place.lane, place.element, k);
+            if !shape.sparse {
+                let place = shape.place(0, k, lanes);
+                matrices.a[i][k] = element(op.a, 0, i + place.lane, place.element, k);
+            }
+        }
+        if shape.sparse {
+            for four in (0..shape.terms).step_by(4) {
+                let place = shape.place(0, four, lanes);
+                let lane = i + place.lane;
+                let index =
+                    cx.lane(op.c, lane as u32) >> index_at(op, shape, lanes) >> (4 * place.group);
+                for stored in 0..2 {
+                    let which = (index >> (2 * stored) & 3) as usize;
+                    let at = 2 * place.group + stored;
+                    matrices.a[i][four + which] = element(op.a, 0, lane, at, at);
+                }
+            }
         }
     }
     matrices
+}
+
+/// The bit of the index register at which the lane's indices begin: `index_key` chooses where they take a part of it.
+fn index_at(op: &MicroOp, shape: Shape, lanes: usize) -> u32 {
+    let key = op.imm as u32 >> imm_flags::INDEX_KEY & 3;
+    let groups = shape.terms / 4 / if lanes == 64 { 4 } else { 2 };
+    // a part is as many bits as the lane's groups have, at least a byte
+    let bits = (4 * groups as u32).clamp(8, 32);
+    if shape.kinds[0].bits() == 4 && shape.terms == 32 {
+        16 * (key & 1)
+    } else {
+        key * bits % 32
+    }
 }
 
 /// Columns `column` on of a row of B.
@@ -155,6 +226,16 @@ fn float_sum<V: Vector>(
     sum
 }
 
+/// C as its modifiers say; the accumulator of a sparse product has none.
+#[inline(always)]
+fn addend<V: Vector>(v: V, op: &MicroOp, shape: Shape, c: V::W) -> V::W {
+    if shape.sparse {
+        c
+    } else {
+        accumulator(v, op, c)
+    }
+}
+
 /// Operand C or D of register `register`.
 #[inline(always)]
 fn register_of(cx: &Cx<'_>, slot: Slot, register: usize) -> Slot {
@@ -167,23 +248,17 @@ fn register_of(cx: &Cx<'_>, slot: Slot, register: usize) -> Slot {
 
 /// D and C of f32.
 #[inline(always)]
-fn to_f32<V: Vector>(
-    v: V,
-    cx: &mut Cx<'_>,
-    op: &MicroOp,
-    pc: u32,
-    kinds: [Kind; 2],
-    terms: usize,
-) -> u32 {
-    let matrices = gather(cx, op, kinds, terms);
+fn to_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, shape: Shape) -> u32 {
+    let matrices = gather(cx, op, shape);
+    let terms = shape.terms;
     for register in 0..SIDE * SIDE / cx.lanes as usize {
         let (from, to) = (
-            register_of(cx, op.c, register),
+            register_of(cx, if shape.sparse { op.d } else { op.c }, register),
             register_of(cx, op.d, register),
         );
         for chunk in 0..cx.chunks(v) {
             let lane = chunk * V::LANES;
-            let c = accumulator(v, op, cx.w(v, from, chunk));
+            let c = addend(v, op, shape, cx.w(v, from, chunk));
             let r = float_sum(v, &matrices, terms, (row(register, lane), lane % SIDE), c);
             cx.set_w(v, to, chunk, v.mask(!0), r);
         }
@@ -193,11 +268,12 @@ fn to_f32<V: Vector>(
 
 /// D and C of 16 bits, two to a register.
 #[inline(always)]
-fn to_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, kind: Kind) -> u32 {
-    let matrices = gather(cx, op, [kind; 2], SIDE);
+fn to_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, shape: Shape) -> u32 {
+    let matrices = gather(cx, op, shape);
+    let (kind, terms) = (shape.kinds[0], shape.terms);
     for register in 0..SIDE * SIDE / 2 / cx.lanes as usize {
         let (from, to) = (
-            register_of(cx, op.c, register),
+            register_of(cx, if shape.sparse { op.d } else { op.c }, register),
             register_of(cx, op.d, register),
         );
         for chunk in 0..cx.chunks(v) {
@@ -212,7 +288,8 @@ fn to_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, kind: Kind) 
                     flush(v, v.shl(c, v.splat(16)))
                 };
                 let at = (row(2 * register + half, lane), lane % SIDE);
-                let sum = float_sum(v, &matrices, SIDE, at, accumulator(v, op, wide));
+                let c = addend(v, op, shape, wide);
+                let sum = float_sum(v, &matrices, terms, at, c);
                 halves[half] = if kind == Kind::F16 {
                     v.cvt_f16_f32(sum)
                 } else {
@@ -228,26 +305,19 @@ fn to_half<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, kind: Kind) 
 
 /// D and C of 32-bit integers; clamp saturates.
 #[inline(always)]
-fn to_integer<V: Vector>(
-    v: V,
-    cx: &mut Cx<'_>,
-    op: &MicroOp,
-    pc: u32,
-    kind: Kind,
-    terms: usize,
-) -> u32 {
-    let matrices = gather(cx, op, [kind; 2], terms);
+fn to_integer<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, shape: Shape) -> u32 {
+    let matrices = gather(cx, op, shape);
     let clamp = op.imm & imm_flags::CLAMP != 0;
     for register in 0..SIDE * SIDE / cx.lanes as usize {
         let (from, to) = (
-            register_of(cx, op.c, register),
+            register_of(cx, if shape.sparse { op.d } else { op.c }, register),
             register_of(cx, op.d, register),
         );
         for chunk in 0..cx.chunks(v) {
             let lane = chunk * V::LANES;
             let a = &matrices.a[row(register, lane)];
             let mut dot = v.splat(0);
-            for k in 0..terms {
+            for k in 0..shape.terms {
                 let b = columns(v, &matrices.b[k], lane % SIDE);
                 dot = v.add(dot, v.mul_lo(v.splat(a[k]), b));
             }
@@ -266,25 +336,38 @@ fn to_integer<V: Vector>(
 }
 
 macro_rules! wmma {
-    ($($name:ident = $shape:ident($($argument:expr),*);)*) => {$(
-        /// D = A * B + C.
+    ($($name:ident | $result:ident $a:ident $b:ident $terms:literal $sparse:literal;)*) => {$(
+        #[doc = concat!("A * B of ", stringify!($terms), " terms.")]
         #[inline(always)]
         pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            $shape(v, cx, op, pc, $($argument),*)
+            const SHAPE: Shape =
+                Shape { kinds: [Kind::$a, Kind::$b], terms: $terms, sparse: $sparse };
+            $result(v, cx, op, pc, SHAPE)
         }
     )*};
 }
 
 wmma! {
-    v_wmma_rdna4_f32_16x16x16_f16 = to_f32([Kind::F16; 2], 16);
-    v_wmma_rdna4_f32_16x16x16_bf16 = to_f32([Kind::Bf16; 2], 16);
-    v_wmma_rdna4_f16_16x16x16_f16 = to_half(Kind::F16);
-    v_wmma_rdna4_bf16_16x16x16_bf16 = to_half(Kind::Bf16);
-    v_wmma_f32_16x16x16_fp8_fp8 = to_f32([Kind::Fp8; 2], 16);
-    v_wmma_f32_16x16x16_fp8_bf8 = to_f32([Kind::Fp8, Kind::Bf8], 16);
-    v_wmma_f32_16x16x16_bf8_fp8 = to_f32([Kind::Bf8, Kind::Fp8], 16);
-    v_wmma_f32_16x16x16_bf8_bf8 = to_f32([Kind::Bf8; 2], 16);
-    v_wmma_rdna4_i32_16x16x16_iu8 = to_integer(Kind::I8, 16);
-    v_wmma_rdna4_i32_16x16x16_iu4 = to_integer(Kind::I4, 16);
-    v_wmma_i32_16x16x32_iu4 = to_integer(Kind::I4, 32);
+    v_wmma_rdna4_f32_16x16x16_f16 | to_f32 F16 F16 16 false;
+    v_wmma_rdna4_f32_16x16x16_bf16 | to_f32 Bf16 Bf16 16 false;
+    v_wmma_rdna4_f16_16x16x16_f16 | to_half F16 F16 16 false;
+    v_wmma_rdna4_bf16_16x16x16_bf16 | to_half Bf16 Bf16 16 false;
+    v_wmma_f32_16x16x16_fp8_fp8 | to_f32 Fp8 Fp8 16 false;
+    v_wmma_f32_16x16x16_fp8_bf8 | to_f32 Fp8 Bf8 16 false;
+    v_wmma_f32_16x16x16_bf8_fp8 | to_f32 Bf8 Fp8 16 false;
+    v_wmma_f32_16x16x16_bf8_bf8 | to_f32 Bf8 Bf8 16 false;
+    v_wmma_rdna4_i32_16x16x16_iu8 | to_integer I8 I8 16 false;
+    v_wmma_rdna4_i32_16x16x16_iu4 | to_integer I4 I4 16 false;
+    v_wmma_i32_16x16x32_iu4 | to_integer I4 I4 32 false;
+    v_swmmac_f32_16x16x32_f16 | to_f32 F16 F16 32 true;
+    v_swmmac_f32_16x16x32_bf16 | to_f32 Bf16 Bf16 32 true;
+    v_swmmac_f16_16x16x32_f16 | to_half F16 F16 32 true;
+    v_swmmac_bf16_16x16x32_bf16 | to_half Bf16 Bf16 32 true;
+    v_swmmac_f32_16x16x32_fp8_fp8 | to_f32 Fp8 Fp8 32 true;
+    v_swmmac_f32_16x16x32_fp8_bf8 | to_f32 Fp8 Bf8 32 true;
+    v_swmmac_f32_16x16x32_bf8_fp8 | to_f32 Bf8 Fp8 32 true;
+    v_swmmac_f32_16x16x32_bf8_bf8 | to_f32 Bf8 Bf8 32 true;
+    v_swmmac_i32_16x16x32_iu8 | to_integer I8 I8 32 true;
+    v_swmmac_i32_16x16x32_iu4 | to_integer I4 I4 32 true;
+    v_swmmac_i32_16x16x64_iu4 | to_integer I4 I4 64 true;
 }

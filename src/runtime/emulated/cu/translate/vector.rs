@@ -202,6 +202,7 @@ impl Translator<'_> {
             if mods.op_sel & 4 != 0 {
                 imm |= imm_flags::HIGH_HALF;
             }
+            imm |= i32::from(mods.op_sel & 3) << imm_flags::INDEX_KEY;
         } else {
             imm |= i32::from(mods.op_sel & 15) << imm_flags::OP_SEL;
             if row.flags.contains(RowFlags::BITOP3) {
