@@ -49,7 +49,7 @@ def source(kind, seed, folder):
     if seed % 2:
         options.append("--float")
     try:
-        text = quiet(["csmith", *options], 20).stdout
+        text = quiet(["csmith", *options], 20, cwd=folder).stdout
     except subprocess.TimeoutExpired as e:
         raise Skip("csmith does not end") from e
     text = text.replace("#include <float.h>", "").replace("#include <math.h>", "")

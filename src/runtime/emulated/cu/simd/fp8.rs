@@ -69,7 +69,7 @@ impl Fp8 {
                 // denormals count units of 2^-9
                 (f32::from(magnitude) / 512.0).to_bits() | sign
             }
-            (Self::Fp8, magnitude) => sign | (u32::from(magnitude) << 20) + ((127 - 7) << 23),
+            (Self::Fp8, magnitude) => sign | ((u32::from(magnitude) << 20) + ((127 - 7) << 23)),
         }
     }
 
