@@ -13,6 +13,7 @@ mod arithmetic;
 mod compare;
 mod convert;
 mod functions;
+mod minima;
 
 const HOLES: u64 = 0xb7d5_e9f3_fd6b_7eb9;
 const UNTOUCHED: u32 = 0xdead_beef;
