@@ -336,6 +336,8 @@ pub(crate) mod minmax;
 pub(crate) mod modifiers;
 pub(crate) mod newer;
 #[cfg(test)]
+mod newer_tests;
+#[cfg(test)]
 mod op_wave;
 pub(crate) mod packed_float;
 pub(crate) mod salu;
