@@ -186,7 +186,7 @@ fn check(family: IsaFamily, features: &str, words: usize) -> Option<usize> {
 }
 
 #[test]
-#[ignore = "minutes long"]
+#[ignore = "needs llvm-mc-19 and runs for minutes; by hand, with ROCR_WORDS random words a family"]
 fn random_words_come_back_through_text() {
     let words = std::env::var("ROCR_WORDS")
         .ok()

@@ -10,6 +10,7 @@ use super::float_shapes::Modes;
 use super::float16::{max_f16, min_f16};
 use super::float32::{max_f32, min_f32, order_key};
 use super::float64::order_key as order_key_f64;
+use super::packed_float::halves;
 use crate::runtime::emulated::cu::microop::MicroOp;
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
@@ -145,12 +146,6 @@ fn med3_num_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
     let (a32, b32, c32) = (v.cvt_f32_f16(a), v.cvt_f32_f16(b), v.cvt_f32_f16(c));
     let nan = v.mask_or(v.funord(a32, b32), v.funord(c32, c32));
     v.select(nan, min_num_f16(v, m, min_num_f16(v, m, a, b), c), r)
-}
-
-/// The low and the high half of `a`, both in low halves.
-#[inline(always)]
-fn halves<V: Vector>(v: V, a: V::W) -> [V::W; 2] {
-    [v.and(a, v.splat(0xffff)), v.shr(a, v.splat(16))]
 }
 
 fop2! {

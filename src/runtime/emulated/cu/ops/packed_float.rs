@@ -19,7 +19,7 @@ use crate::runtime::emulated::cu::wave::{Cx, DotModel};
 
 /// Low and high halves of a packed operand, both in low halves.
 #[inline(always)]
-fn halves<V: Vector>(v: V, a: V::W) -> [V::W; 2] {
+pub(super) fn halves<V: Vector>(v: V, a: V::W) -> [V::W; 2] {
     [v.and(a, v.splat(0xffff)), v.shr(a, v.splat(16))]
 }
 

@@ -137,7 +137,7 @@ fn accumulate<V: Vector>(
 
 /// Columns `column` on of a row of B.
 #[inline(always)]
-fn columns<V: Vector>(v: V, row: &[u32; SIDE], column: usize) -> V::W {
+pub(super) fn columns<V: Vector>(v: V, row: &[u32; SIDE], column: usize) -> V::W {
     let mut words = [0; MAX_LANES];
     words[..V::LANES].copy_from_slice(&row[column..column + V::LANES]);
     v.from_words(&words)

@@ -10,10 +10,10 @@
 //! Float sums are a chain of dot products of two, each exact and rounded once, in the order of k, as on RDNA3; how silicon
 //! rounds is not published.
 use super::float32::flush;
-use super::wmma::{SIDE, accumulator, bf16_of_sum, dot2};
+use super::wmma::{SIDE, accumulator, bf16_of_sum, columns, dot2};
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
 use crate::runtime::emulated::cu::simd::fp8::Fp8;
-use crate::runtime::emulated::cu::simd::{MAX_LANES, Vector, scalar};
+use crate::runtime::emulated::cu::simd::{Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
 
 /// The most terms of a sum.
@@ -197,14 +197,6 @@ fn index_at(op: &MicroOp, shape: Shape, lanes: usize) -> u32 {
     } else {
         key * bits % 32
     }
-}
-
-/// Columns `column` on of a row of B.
-#[inline(always)]
-fn columns<V: Vector>(v: V, row: &[u32; SIDE], column: usize) -> V::W {
-    let mut words = [0; MAX_LANES];
-    words[..V::LANES].copy_from_slice(&row[column..column + V::LANES]);
-    v.from_words(&words)
 }
 
 /// Row `i` of A times B, from column `column` on, added to `c`.
