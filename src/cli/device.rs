@@ -8,6 +8,9 @@ use crate::runtime::instrument::Schedule;
 use crate::runtime::{Agent, AgentKind, DeviceSelection, Runtime};
 use serde::Serialize;
 
+/// The embedded GPU where nothing names one.
+pub(super) const DEFAULT_MODEL: &str = "mi210";
+
 /// The most embedded devices that one run may have.
 const MAX_DEVICES: u32 = 64;
 

@@ -23,6 +23,7 @@ mod load;
 mod manual;
 pub mod output;
 mod parameters;
+mod run;
 pub mod stats;
 mod target;
 pub mod units;
@@ -107,6 +108,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Measure and verify copies between host and devices.
     Copy(copy::CopyArgs),
+    /// Run an unmodified ROCm program (HIP, OpenCL, HSA, or a plain KFD client) on embedded GPUs.
+    Run(run::RunArgs),
     /// Print completions for a shell.
     Completions {
         /// The shell.
@@ -172,13 +175,13 @@ impl Context {
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let exit = match CommandLine::try_parse_from(&args) {
-        Ok(line) => run(&line),
+        Ok(line) => return run(&line),
         Err(error) => misused(&error, &args),
     };
     exit.into()
 }
 
-fn run(line: &CommandLine) -> Exit {
+fn run(line: &CommandLine) -> ExitCode {
     let global = &line.global;
     let talk = Talk {
         quiet: global.quiet,
@@ -189,21 +192,28 @@ fn run(line: &CommandLine) -> Exit {
     } else {
         global.format
     };
-    let outcome = Context::new(global)
-        .map_err(anyhow::Error::from)
-        .and_then(|context| match &line.command {
-            Command::Info(args) => info::run(args, &context),
-            Command::Load(args) => load::run(args, &context),
-            Command::Launch(args) => launch::run(args, &context),
-            Command::Bench(args) => bench::run(args, &context),
-            Command::Copy(args) => copy::run(args, &context),
-            Command::Completions { shell } => {
-                Ok(manual::completions(CommandLine::command(), *shell))
+    let context = Context::new(global).map_err(anyhow::Error::from);
+    if let Command::Run(args) = &line.command {
+        // The exit code is the program's; only what keeps it from running is told as elsewhere.
+        return match context.and_then(|context| run::run(args, &context)) {
+            Ok(code) => code,
+            Err(error) => {
+                output::emit(&Outcome::from(failure::classify(error)), format, &talk).into()
             }
-            Command::Man { folder } => manual::pages(CommandLine::command(), folder.as_deref()),
-        });
+        };
+    }
+    let outcome = context.and_then(|context| match &line.command {
+        Command::Info(args) => info::run(args, &context),
+        Command::Load(args) => load::run(args, &context),
+        Command::Launch(args) => launch::run(args, &context),
+        Command::Bench(args) => bench::run(args, &context),
+        Command::Copy(args) => copy::run(args, &context),
+        Command::Completions { shell } => Ok(manual::completions(CommandLine::command(), *shell)),
+        Command::Man { folder } => manual::pages(CommandLine::command(), folder.as_deref()),
+        Command::Run(_) => unreachable!("answered above"),
+    });
     let outcome = outcome.unwrap_or_else(|error| Outcome::from(failure::classify(error)));
-    output::emit(&outcome, format, &talk)
+    output::emit(&outcome, format, &talk).into()
 }
 
 /// Help and version are results; anything else that clap says is a wrong command line.

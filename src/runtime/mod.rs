@@ -51,6 +51,7 @@ mod sdma;
 mod selection;
 mod services;
 mod signal;
+pub mod uapi;
 
 pub use self::agent::{Agent, AgentInfo, AgentKind, MAX_QUEUES, QUEUE_SIZES};
 pub use self::blit::Blit;

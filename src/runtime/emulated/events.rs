@@ -99,6 +99,17 @@ impl Events {
         lock(&self.memory_exception).take()
     }
 
+    /// What the last memory event told; it stays for other waiters.
+    pub(super) fn memory_exception(&self) -> Option<MemoryException> {
+        *lock(&self.memory_exception)
+    }
+
+    /// Whether the event is one that memory faults raise.
+    pub(super) fn is_memory(&self, event: EventId) -> bool {
+        self.existing(event)
+            .is_some_and(|slot| slot.load(Ordering::Relaxed) & MEMORY != 0)
+    }
+
     /// Sleeps until one or all are raised. `None` when an event does not exist (any more).
     pub(super) fn wait(&self, events: &[EventId], all: bool, timeout: Duration) -> Option<bool> {
         let deadline = Instant::now().checked_add(timeout);

@@ -8,6 +8,8 @@ mod clock;
 mod compute;
 pub mod cu;
 mod events;
+mod files;
+pub mod kernel;
 mod memory;
 pub mod models;
 mod packets;
@@ -26,7 +28,7 @@ use std::time::Duration;
 
 use self::compute::{ComputeUnits, Units};
 use self::events::Events;
-use self::memory::{AgentMemory, Memory};
+use self::memory::{AgentMemory, Files, Memory};
 use self::models::Device;
 use self::queue::{HardwareQueue, Placement};
 use self::scheduler::Scheduler;
@@ -59,7 +61,7 @@ const GPUVM_APERTURE: (u64, u64) = (0x20_0000, 0x7fff_ffff_ffff);
 /// # Errors
 /// When the host gives no address space.
 pub fn open(devices: &[Device]) -> Result<Arc<dyn Driver>, DriverError> {
-    let device = VirtualDevice::open(devices, Backing::Anonymous, Units::new)?;
+    let device = VirtualDevice::open(devices, Backing::Anonymous, None, Units::new)?;
     Ok(Arc::new(device))
 }
 
@@ -104,6 +106,7 @@ impl<C: ComputeUnits> VirtualDevice<C> {
     fn open(
         devices: &[Device],
         backing: Backing,
+        files: Option<Files>,
         compute: impl Fn(&Device, Arc<AddressSpace>) -> C,
     ) -> Result<Self, DriverError> {
         let exhausted = |error: vm::ArenaError| DriverError::Exhausted {
@@ -113,12 +116,14 @@ impl<C: ComputeUnits> VirtualDevice<C> {
         let arena = Arc::new(Arena::new(backing).map_err(exhausted)?);
         let events = Arc::new(Events::new());
         let scheduler = Scheduler::new(Arc::clone(&events));
+        if files.is_some() {
+            scheduler.set_untold_doorbells();
+        }
         let mut gpus = Vec::new();
         for (ordinal, device) in (1u32..).zip(devices) {
             let vm = Arc::new(AddressSpace::new(Arc::clone(&arena)).map_err(exhausted)?);
             gpus.push(Gpu {
-                // Any number but 0 will do.
-                id: GpuId(0x1000 + ordinal),
+                id: gpu_id(ordinal),
                 device: *device,
                 compute: Arc::new(compute(device, Arc::clone(&vm))),
                 vm,
@@ -139,7 +144,7 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             .collect();
         Ok(Self {
             gpus,
-            memory: Memory::new(arena, agents),
+            memory: Memory::new(arena, agents, files),
             events,
             scheduler,
             last_queue: AtomicU32::new(0),
@@ -201,11 +206,17 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             read_pointer: request.read_pointer_address,
             error_reason: request.error_reason_address,
         };
-        let queue = SdmaQueue::start(Arc::clone(&gpu.vm), Arc::clone(&self.events), placement)
-            .map_err(|error| DriverError::Exhausted {
-                call: CALL,
-                what: format!("no thread for the engine: {error}"),
-            })?;
+        let untold = self.memory.files().is_some();
+        let queue = SdmaQueue::start(
+            Arc::clone(&gpu.vm),
+            Arc::clone(&self.events),
+            placement,
+            untold,
+        )
+        .map_err(|error| DriverError::Exhausted {
+            call: CALL,
+            what: format!("no thread for the engine: {error}"),
+        })?;
         queue.set_suspended(request.percentage == 0);
         let id = QueueId(self.last_queue.fetch_add(1, Ordering::Relaxed));
         self.sdma
@@ -260,25 +271,8 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
     }
 
     fn topology(&self) -> Result<Topology, DriverError> {
-        let count = 1 + self.gpus.len() as u32;
-        let mut nodes = vec![host_node(count)];
-        for (index, gpu) in (1u32..).zip(&self.gpus) {
-            let device = &gpu.device;
-            nodes.push(Node {
-                index,
-                gpu_id: gpu.id,
-                name: device.model.product.to_owned(),
-                target: Some(device.target),
-                properties: device.node_properties(index - 1),
-                memory: device.memory(),
-                caches: device.caches(),
-                links: device.links(index, count),
-            });
-        }
-        Ok(Topology {
-            generation: 1,
-            nodes,
-        })
+        let devices: Vec<Device> = self.gpus.iter().map(|gpu| gpu.device).collect();
+        Ok(topology(&devices))
     }
 
     fn process_apertures(&self) -> Result<Vec<Apertures>, DriverError> {
@@ -569,6 +563,33 @@ impl<C: ComputeUnits> Instrument for VirtualDevice<C> {
 
     fn stop(&self, queue: QueueId) -> Option<QueueStop> {
         self.scheduler.find(queue).and_then(|queue| queue.stop())
+    }
+}
+
+/// KFD's id of the GPU at a node; any number but 0 will do.
+fn gpu_id(node: u32) -> GpuId {
+    GpuId(0x1000 + node)
+}
+
+/// The topology of the host and these GPUs.
+fn topology(devices: &[Device]) -> Topology {
+    let count = 1 + devices.len() as u32;
+    let mut nodes = vec![host_node(count)];
+    for (index, device) in (1u32..).zip(devices) {
+        nodes.push(Node {
+            index,
+            gpu_id: gpu_id(index),
+            name: device.model.product.to_owned(),
+            target: Some(device.target),
+            properties: device.node_properties(index - 1),
+            memory: device.memory(),
+            caches: device.caches(),
+            links: device.links(index, count),
+        });
+    }
+    Topology {
+        generation: 1,
+        nodes,
     }
 }
 

@@ -27,6 +27,12 @@ const DOZE: Duration = Duration::from_micros(50);
 const DOZES: u32 = 40;
 /// What waits on a plain store (a barrier's signal, a waiter's condition) is looked at again at least this often.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// Where doorbells are plain stores of a process that nobody is told of, the first worker looks this often: the longer
+/// nothing came, the more seldom.
+const UNTOLD_LOOKS: [(u32, Duration); 2] = [
+    (1000, Duration::from_micros(100)),
+    (u32::MAX, Duration::from_millis(1)),
+];
 /// More worker threads than this are not started.
 const MAX_THREADS: usize = 1024;
 
@@ -54,6 +60,8 @@ pub(super) struct Scheduler<C: ComputeUnits> {
     version: AtomicU64,
     threads: AtomicUsize,
     deterministic: AtomicBool,
+    /// Doorbells are not told of.
+    untold: AtomicBool,
     /// Waiting threads that execute.
     helpers: AtomicUsize,
     /// Workers that only an unpark wakes.
@@ -83,6 +91,7 @@ impl<C: ComputeUnits> Scheduler<C> {
             version: AtomicU64::new(1),
             threads: AtomicUsize::new(std::thread::available_parallelism().map_or(1, usize::from)),
             deterministic: AtomicBool::new(false),
+            untold: AtomicBool::new(false),
             helpers: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
             sleepers: RwLock::default(),
@@ -98,6 +107,11 @@ impl<C: ComputeUnits> Scheduler<C> {
             threads: self.threads.load(Ordering::Relaxed),
             deterministic: self.deterministic.load(Ordering::Relaxed),
         }
+    }
+
+    /// From now on doorbells are stores that nobody tells of.
+    pub(super) fn set_untold_doorbells(&self) {
+        self.untold.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn set_schedule(self: &Arc<Self>, schedule: Schedule) {
@@ -245,7 +259,14 @@ impl<C: ComputeUnits> Scheduler<C> {
             } else if idle < LOOKS + DOZES {
                 std::thread::park_timeout(DOZE);
             } else {
-                self.sleep(sleeper, &mut executor, progress, &displaced);
+                let looks = idle - LOOKS - DOZES;
+                let longest = (index == 0 && self.untold.load(Ordering::Relaxed)).then(|| {
+                    UNTOLD_LOOKS
+                        .iter()
+                        .find(|&&(upto, _)| looks < upto)
+                        .map_or(LOOK_AGAIN, |&(_, slice)| slice)
+                });
+                self.sleep(sleeper, &mut executor, progress, &displaced, longest);
             }
         }
     }
@@ -256,6 +277,7 @@ impl<C: ComputeUnits> Scheduler<C> {
         executor: &mut Executor<C>,
         progress: Progress,
         displaced: &dyn Fn() -> bool,
+        longest: Option<Duration>,
     ) {
         sleeper.asleep.store(true, Ordering::SeqCst);
         self.asleep.fetch_add(1, Ordering::SeqCst);
@@ -265,7 +287,10 @@ impl<C: ComputeUnits> Scheduler<C> {
         if self.stopping.load(Ordering::SeqCst) {
             // Woken for good.
         } else if !anything {
-            std::thread::park();
+            match longest {
+                Some(longest) => std::thread::park_timeout(longest),
+                None => std::thread::park(),
+            }
         } else if progress == Progress::Waiting {
             std::thread::park_timeout(LOOK_AGAIN);
         }

@@ -22,6 +22,9 @@ const PIECE_BYTES: u64 = 64 << 10;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// An idle thread looks whether it is to end this often; a doorbell wakes it at once.
 const IDLE: Duration = Duration::from_millis(100);
+/// Looks of an idle thread whose doorbells nobody tells of: so many at the shorter distance, then at the longer.
+const UNTOLD_LOOKS: u32 = 500;
+const UNTOLD: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
 
 /// Operations.
 mod op {
@@ -60,6 +63,8 @@ pub(super) struct SdmaQueue {
     pub(super) doorbell: AtomicU64,
     suspended: AtomicBool,
     stopping: AtomicBool,
+    /// Nobody tells of the doorbell.
+    untold: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -85,6 +90,7 @@ impl SdmaQueue {
         vm: Arc<AddressSpace>,
         events: Arc<Events>,
         placement: Placement,
+        untold: bool,
     ) -> std::io::Result<Arc<Self>> {
         let queue = Arc::new(Self {
             vm,
@@ -93,6 +99,7 @@ impl SdmaQueue {
             doorbell: AtomicU64::new(0),
             suspended: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            untold,
             thread: Mutex::default(),
         });
         let own = Arc::clone(&queue);
@@ -126,9 +133,15 @@ impl SdmaQueue {
     fn work(&self) {
         let slot = self.vm.register_worker();
         let mut piece = vec![0; PIECE_BYTES as usize];
+        let mut looks = 0u32;
         while !self.stopping.load(Ordering::Acquire) {
             let ticket = self.events.activity().ticket();
-            let mut sleep = Some(IDLE);
+            let mut sleep = Some(match self.untold {
+                false => IDLE,
+                true if looks < UNTOLD_LOOKS => UNTOLD.0,
+                true => UNTOLD.1,
+            });
+            looks = looks.saturating_add(1);
             if !self.suspended.load(Ordering::Acquire) {
                 slot.enter();
                 let step = self.step(&mut piece, &|| {
@@ -136,7 +149,10 @@ impl SdmaQueue {
                 });
                 slot.leave();
                 match step {
-                    Ok(Step::Done) => sleep = None,
+                    Ok(Step::Done) => {
+                        sleep = None;
+                        looks = 0;
+                    }
                     Ok(Step::Nothing) => {}
                     Ok(Step::Waiting) => sleep = Some(LOOK_AGAIN),
                     Err(Stop(error)) => {

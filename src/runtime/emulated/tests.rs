@@ -189,7 +189,7 @@ struct TestQueue<'a> {
 impl Rig {
     fn new(threads: usize, deterministic: bool) -> Self {
         let model = Device::find("gfx90a").unwrap();
-        let device = VirtualDevice::open(&[model], Backing::Anonymous, |_, vm| FakeUnits {
+        let device = VirtualDevice::open(&[model], Backing::Anonymous, None, |_, vm| FakeUnits {
             vm,
             kernels: Mutex::default(),
             invalidations: AtomicUsize::new(0),

@@ -38,7 +38,13 @@ pub enum Backing {
     Anonymous,
     /// A sparse memfd, which can be mapped a second time or handed to another process.
     Memfd,
+    /// Nothing of its own: the arena is all of the process's address space, in which an unmodified process places and maps
+    /// the memory itself. Nothing can be reserved there.
+    Process,
 }
+
+/// Bytes of a process's address space (x86-64 and AArch64 with 4-level page tables): user addresses lie below.
+const PROCESS_BYTES: u64 = 1 << 47;
 
 /// Why the arena cannot be had, or cannot give more.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +116,8 @@ pub struct Arena {
     /// Bytes of the host mapping before `base`.
     lead: u64,
     memfd: Option<OwnedFd>,
+    /// The addresses belong to the process, not to this arena.
+    foreign: bool,
     inner: Mutex<Inner>,
 }
 
@@ -119,6 +127,9 @@ impl Arena {
     /// # Errors
     /// When not even the smallest size can be reserved.
     pub fn new(backing: Backing) -> Result<Self, ArenaError> {
+        if backing == Backing::Process {
+            return Ok(Self::whole_process());
+        }
         let mut last = Errno::NOMEM;
         for size in SIZES_BYTES {
             match Self::with_size(backing, size) {
@@ -131,6 +142,29 @@ impl Arena {
             size_bytes: SIZES_BYTES[SIZES_BYTES.len() - 1],
             source: last,
         })
+    }
+
+    fn whole_process() -> Self {
+        Self {
+            base: 0,
+            len: PROCESS_BYTES,
+            lead: 0,
+            memfd: None,
+            foreign: true,
+            inner: Mutex::new(Inner {
+                free: BTreeMap::new(),
+                used: BTreeMap::new(),
+                cursor: 0,
+                committed: 0,
+            }),
+        }
+    }
+
+    /// Whether the addresses are the process's own, placed and mapped by others.
+    #[inline]
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     /// Reserves exactly `size_bytes`, rounded up to 2 MiB.
@@ -149,6 +183,7 @@ impl Arena {
         let mapped = usize::try_from(len + HUGE_PAGE_BYTES).map_err(|_| refuse(Errno::OVERFLOW))?;
         let memfd = match backing {
             Backing::Anonymous => None,
+            Backing::Process => return Ok(Self::whole_process()),
             Backing::Memfd => {
                 let fd = rustix::fs::memfd_create("rocr-device-memory", MemfdFlags::CLOEXEC)
                     .map_err(refuse)?;
@@ -189,6 +224,7 @@ impl Arena {
             len,
             lead: base - start,
             memfd,
+            foreign: false,
             inner: Mutex::new(Inner {
                 free: BTreeMap::from([(first, len - LEAST_GAP_BYTES)]),
                 used: BTreeMap::new(),
@@ -397,6 +433,9 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
+        if self.foreign {
+            return;
+        }
         let start = pointer(self.map_start());
         // SAFETY: the mapping was made in `with_size`, and every user of its addresses holds an `Arc` of the arena.
         let unmapped = unsafe { rustix::mm::munmap(start, (self.len + HUGE_PAGE_BYTES) as usize) };

@@ -229,7 +229,16 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Maps host memory outside the arena (locked user memory) at `address`.
+    /// Takes the permission of arena pages away and leaves what [`map_outside`](Self::map_outside) put behind the same
+    /// addresses: from now on accesses go there. When it returns, no worker uses the arena's pages any more.
+    pub fn unmap_arena(&self, address: u64, size_bytes: u64) {
+        if self.set_pages(address, size_bytes, 0) {
+            let generation = self.quiescence.advance();
+            self.quiescence.wait_for(generation);
+        }
+    }
+
+    /// Maps host memory outside the arena (locked user memory) at `address`; in a foreign arena also inside.
     ///
     /// # Errors
     /// When it touches the arena, wraps around, or overlaps what is mapped.
@@ -246,9 +255,9 @@ impl AddressSpace {
     ) -> Result<(), MapError> {
         let end = address.checked_add(size_bytes);
         let arena_end = self.arena.base() + self.arena.len();
-        let Some(end) =
-            end.filter(|&end| size_bytes > 0 && (end <= self.arena.base() || address >= arena_end))
-        else {
+        let apart =
+            |end| self.arena.is_foreign() || end <= self.arena.base() || address >= arena_end;
+        let Some(end) = end.filter(|&end| size_bytes > 0 && apart(end)) else {
             return Err(MapError::Range {
                 address,
                 size_bytes,
@@ -272,16 +281,19 @@ impl AddressSpace {
 
     /// Unmaps a range, in the arena or outside. When it returns, no worker uses the range any more.
     pub fn unmap(&self, address: u64, size_bytes: u64) {
-        let changed = if self.arena.contains(address, size_bytes) {
+        let mut changed = false;
+        if self.arena.contains(address, size_bytes) {
             let first = address / PAGE_SIZE * PAGE_SIZE;
             let end = (address + size_bytes).next_multiple_of(PAGE_SIZE);
-            self.set_pages(first, end - first, 0)
-        } else {
-            self.outside
+            changed |= self.set_pages(first, end - first, 0);
+        }
+        if self.arena.is_foreign() || !self.arena.contains(address, size_bytes) {
+            changed |= self
+                .outside
                 .write()
                 .unwrap_or_else(PoisonError::into_inner)
-                .remove(address, size_bytes)
-        };
+                .remove(address, size_bytes);
+        }
         if changed {
             let generation = self.quiescence.advance();
             self.quiescence.wait_for(generation);
@@ -308,6 +320,10 @@ impl AddressSpace {
             let last = ((offset + len - 1) / PAGE_SIZE) as usize;
             for index in first..=last {
                 if self.permissions.page(index).load(Ordering::Relaxed) & needed != needed {
+                    // In a foreign arena a range may be backed by host memory at other addresses.
+                    if self.arena.is_foreign() {
+                        return self.translate_outside(address, len, needed);
+                    }
                     return None;
                 }
             }

@@ -87,18 +87,17 @@ impl Cx<'_> {
             let need = needed(access);
             let first = offset >> PAGE_SHIFT;
             let last = (offset + len - 1) >> PAGE_SHIFT;
-            if self.permission(first) & need != need {
-                return None;
-            }
-            if first == last || self.pages_allow(first + 1, last, need) {
+            if self.permission(first) & need == need
+                && (first == last || self.pages_allow(first + 1, last, need))
+            {
                 return Some(scalar::host(address));
             }
-            return None;
         }
         self.span_outside(address, len, access)
     }
 
-    /// Memory that is not in the arena.
+    /// Memory that is not in the arena, or whose pages there do not allow the access: it may have host memory elsewhere
+    /// behind it.
     #[cold]
     #[inline(never)]
     fn span_outside(&self, address: u64, len: u64, access: Access) -> Option<*mut u8> {
