@@ -14,7 +14,7 @@
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::instrument::Instrument;
@@ -474,6 +474,8 @@ pub trait DoorbellListener: Send + Sync + fmt::Debug {
 #[derive(Clone, Debug)]
 pub struct Doorbell {
     slot: NonNull<AtomicU64>,
+    /// The register that flushes the host's write path to the GPU's memory; hardware's.
+    flush: Option<NonNull<AtomicU32>>,
     listener: Option<Arc<dyn DoorbellListener>>,
 }
 
@@ -492,12 +494,30 @@ impl Doorbell {
         slot: NonNull<AtomicU64>,
         listener: Option<Arc<dyn DoorbellListener>>,
     ) -> Self {
-        Self { slot, listener }
+        Self {
+            slot,
+            flush: None,
+            listener,
+        }
+    }
+
+    /// With the register that flushes the host's writes to the GPU's memory before each ring.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new), for the register.
+    #[must_use]
+    pub unsafe fn flushing(mut self, register: Option<NonNull<AtomicU32>>) -> Self {
+        self.flush = register;
+        self
     }
 
     /// Stores `value`: for AQL the index of the last packet.
     #[inline]
     pub fn ring(&self, value: u64) {
+        if let Some(flush) = self.flush {
+            // SAFETY: mapped by the contract of `flushing`.
+            unsafe { flush.as_ref() }.store(1, Ordering::Release);
+        }
         // SAFETY: mapped by the contract of `new`.
         unsafe { self.slot.as_ref() }.store(value, Ordering::Release);
         if let Some(listener) = &self.listener {

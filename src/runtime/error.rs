@@ -1,6 +1,8 @@
 //! Errors of the runtime that are not a dispatch's own.
 //!
 //! Knows: what a caller can do about them. Must not know: exit codes.
+use rustix::io::Errno;
+
 use super::driver::DriverError;
 use super::emulated::models::ModelError;
 use crate::loader::HsaStatus;
@@ -98,7 +100,13 @@ impl RuntimeError {
             | Self::Driver(DriverError::NoDevice { .. } | DriverError::Exhausted { .. }) => {
                 HsaStatus::ERROR_OUT_OF_RESOURCES
             }
-            Self::Driver(DriverError::System { .. }) => HsaStatus::ERROR,
+            Self::Driver(DriverError::System { source, .. }) => match *source {
+                Errno::NOMEM | Errno::NOSPC | Errno::MFILE | Errno::NFILE => {
+                    HsaStatus::ERROR_OUT_OF_RESOURCES
+                }
+                Errno::INVAL | Errno::FAULT => HsaStatus::ERROR_INVALID_ARGUMENT,
+                _ => HsaStatus::ERROR,
+            },
             Self::QueueSize { .. } => HsaStatus::ERROR_INVALID_QUEUE_CREATION,
             Self::ForeignAgent { .. } => HsaStatus::ERROR_INVALID_AGENT,
             Self::NoBlit { .. } => HsaStatus::ERROR_INVALID_ISA,
@@ -118,6 +126,24 @@ impl RuntimeError {
         match self {
             Self::NoDevice { .. } => Some("use the embedded GPU: --device emu, or emu:MODEL"),
             Self::Model(_) => Some("`rocr info --models` lists the embedded GPUs"),
+            Self::Driver(DriverError::System { source, .. }) => match *source {
+                Errno::NOMEM | Errno::NOSPC => Some(
+                    "the GPU's or the host's memory is used up, or the locked memory is limited (ulimit -l)",
+                ),
+                Errno::PERM | Errno::ACCESS => Some(
+                    "the groups `render` and `video` may use GPUs on most systems; a debugger or another process may hold this one",
+                ),
+                Errno::NODEV | Errno::NXIO | Errno::IO => {
+                    Some("the GPU was reset or has gone: the kernel's log says more (dmesg)")
+                }
+                Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS => Some(
+                    "this kernel's driver does not have the call: Linux 5.15 or newer is needed",
+                ),
+                Errno::INVAL => {
+                    Some("this kernel's driver refuses the request: its log says more (dmesg)")
+                }
+                _ => None,
+            },
             _ => None,
         }
     }

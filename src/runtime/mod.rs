@@ -40,6 +40,7 @@ mod error;
 mod executable;
 mod host_copy;
 pub mod instrument;
+mod kfd;
 mod launch;
 mod memory;
 mod open;

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::driver::MemoryException;
 use super::executable::{Kernel, LoadedExecutable};
 use super::instrument::{
     FaultKind, FaultRecord, QueueSnapshot, QueueStop, StopReason, WaveSnapshot,
@@ -80,6 +81,8 @@ pub struct FaultReport {
     pub earlier_packet: bool,
     /// The device's record; `None` on hardware.
     pub stop: Option<QueueStop>,
+    /// What hardware tells of a page fault.
+    pub exception: Option<MemoryException>,
     /// The allocation nearest to a faulting address.
     pub allocation: Option<NearestAllocation>,
     /// The argument that holds that allocation's address.
@@ -105,9 +108,15 @@ impl FaultReport {
             StopReason::Wave(record) => Some(record.clone()),
             StopReason::Refused(_) | StopReason::Packet(_) | StopReason::Processor { .. } => None,
         });
+        // Hardware tells the page alone.
+        let exception = match stop {
+            Some(_) => None,
+            None => queue.agent.process.driver.take_memory_exception(),
+        };
         let address = stop
             .as_ref()
-            .and_then(|stop| faulting_address(&stop.reason));
+            .and_then(|stop| faulting_address(&stop.reason))
+            .or(exception.map(|exception| exception.address));
         let allocation =
             address.and_then(|address| queue.agent.process.allocations.nearest(address));
         let argument = match (&allocation, own, kernarg) {
@@ -130,6 +139,7 @@ impl FaultReport {
             packet: at,
             earlier_packet: at != packet,
             stop,
+            exception,
             allocation,
             argument,
             location,
@@ -152,6 +162,7 @@ impl FaultReport {
         self.stop
             .as_ref()
             .and_then(|stop| faulting_address(&stop.reason))
+            .or(self.exception.map(|exception| exception.address))
     }
 
     /// The text of the instruction at fault.
@@ -186,7 +197,19 @@ impl fmt::Display for FaultReport {
                     "memory fault of the packet processor: {size_bytes} bytes at {address:#x} are not mapped"
                 )?;
             }
-            None => write!(f, "the queue stopped")?,
+            None => match &self.exception {
+                Some(exception) => write!(
+                    f,
+                    "memory fault: {} the page at {:#x}",
+                    match (exception.no_execute, exception.read_only) {
+                        (true, _) => "execution of",
+                        (false, true) => "a store to",
+                        (false, false) => "nothing is mapped at",
+                    },
+                    exception.address
+                )?,
+                None => write!(f, "the queue stopped")?,
+            },
         }
         if let Some(allocation) = &self.allocation {
             write!(f, ", {allocation}")?;

@@ -1,16 +1,14 @@
 //! Which device to open.
 //!
 //! Knows: real and embedded devices by name. Must not know: the selector's grammar (the command line parses it).
-use std::path::Path;
 use std::sync::Arc;
 
-use super::driver::Driver;
+use super::driver::{Driver, DriverError};
 use super::emulated::{self, models};
 use super::error::RuntimeError;
+use super::kfd;
 use crate::loader::TargetId;
 
-/// The device node of KFD.
-const KFD_NODE: &str = "/dev/kfd";
 /// The embedded GPU where neither the user nor a file names one.
 const DEFAULT_MODEL: &str = "mi210";
 
@@ -45,7 +43,14 @@ impl DeviceSelection {
         file_target: Option<&TargetId>,
     ) -> Result<Arc<dyn Driver>, RuntimeError> {
         match self {
-            Self::Kfd(number) => Err(no_real_gpu(*number)),
+            Self::Kfd(number) => kfd::open(*number).map_err(|error| match error {
+                DriverError::NoDevice { what } => RuntimeError::NoDevice {
+                    selection: number
+                        .map_or_else(|| String::from("kfd"), |number| format!("kfd:{number}")),
+                    what,
+                },
+                other => other.into(),
+            }),
             Self::Emulated { model, count } => {
                 let device = match (model, file_target) {
                     (Some(model), _) => models::Device::find(model)?,
@@ -57,16 +62,4 @@ impl DeviceSelection {
             }
         }
     }
-}
-
-fn no_real_gpu(number: Option<u32>) -> RuntimeError {
-    let selection = number.map_or_else(|| String::from("kfd"), |number| format!("kfd:{number}"));
-    let what = if Path::new(KFD_NODE).exists() {
-        format!("{KFD_NODE} is there, but this build drives embedded GPUs only")
-    } else {
-        format!(
-            "there is no {KFD_NODE} (the amdgpu kernel driver is not loaded, or a container was started without it)"
-        )
-    };
-    RuntimeError::NoDevice { selection, what }
 }

@@ -10,7 +10,7 @@ __device__ __attribute__((noinline)) int times(int a, int b) { return a * b; }
 __global__ void talk(int* out, bool multiply) {
     int (*operation)(int, int) = multiply ? times : plus;
     out[threadIdx.x] = fibonacci(int(threadIdx.x)) + operation(3, 4);
-    if (threadIdx.x < 3) printf("lane %d of block %d: %s %.2f\n", threadIdx.x, blockIdx.x, "says", 0.5 * threadIdx.x);
+    if (threadIdx.x < 3) printf("lane %d of block %d: %s %.2f\n", int(threadIdx.x), int(blockIdx.x), "says", 0.5 * int(threadIdx.x));
 }
 
 int main() {

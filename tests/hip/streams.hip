@@ -10,7 +10,7 @@ __global__ void spin(long long ticks, int* done) {
     *done = 1;
 }
 
-static void host_work(void* flag) { *static_cast<int*>(flag) = 42; }
+static void host_work(hipStream_t, hipError_t, void* flag) { *static_cast<int*>(flag) = 42; }
 
 int main() {
     hipStream_t a, b;
@@ -47,7 +47,7 @@ int main() {
     EXPECT(milliseconds > 0 && milliseconds < 60000);
 
     int flag = 0;
-    HIP(hipLaunchHostFunc(a, host_work, &flag));
+    HIP(hipStreamAddCallback(a, host_work, &flag, 0));
     HIP(hipStreamSynchronize(a));
     EXPECT(flag == 42);
     HIP(hipStreamDestroy(a));

@@ -39,6 +39,8 @@ mod op {
     pub(super) const GCR: u32 = 17;
 }
 
+/// Sub-operation of `COPY`: a box between two images with rows and slices of their own.
+const COPY_RECTANGLE: u32 = 4;
 /// `ATOMIC` operation: 64-bit add.
 const ATOMIC_ADD64: u32 = 0x2f;
 
@@ -219,6 +221,7 @@ impl SdmaQueue {
             // The count is of dwords behind the header that are skipped.
             (op::NOP, _) => 1 + u64::from(header >> 16 & 0x3fff),
             (op::COPY, 0) => 7,
+            (op::COPY, COPY_RECTANGLE) => 13,
             (op::FENCE, _) => 4,
             (op::TRAP, _) => 2,
             (op::POLL_REGMEM, _) => 6,
@@ -231,6 +234,7 @@ impl SdmaQueue {
             return unsupported;
         }
         match operation {
+            op::COPY if sub == COPY_RECTANGLE => self.copy_rectangle(at, piece, quiesce)?,
             op::COPY => {
                 let bytes = u64::from(self.dword(at, 1)? & 0x3fff_ffff) + 1;
                 let (from, to) = (self.address(at, 3)?, self.address(at, 5)?);
@@ -307,6 +311,63 @@ impl SdmaQueue {
             _ => {}
         }
         Ok(Some(dwords))
+    }
+}
+
+/// One image of a rectangle copy: its bytes as origin, distance of rows, distance of slices.
+#[derive(Clone, Copy, Debug)]
+struct Image {
+    origin: u64,
+    row: u64,
+    slice: u64,
+}
+
+impl SdmaQueue {
+    /// `COPY` with rows and slices: each image is an address, a place in it, and the distances of its rows and slices in
+    /// elements; counts and distances are less one.
+    fn copy_rectangle(&self, at: u64, piece: &mut [u8], quiesce: &dyn Fn()) -> Result<(), Stop> {
+        let element = 1u64 << (self.dword(at, 0)? >> 29);
+        let image = |first: u64| -> Result<Image, Stop> {
+            let base = self.address(at, first)?;
+            let place = self.dword(at, first + 2)?;
+            let (x, y) = (u64::from(place & 0x3fff), u64::from(place >> 16 & 0x3fff));
+            let depth = self.dword(at, first + 3)?;
+            let z = u64::from(depth & 0x1fff);
+            let row = (u64::from(depth >> 13) + 1) * element;
+            let slice = (u64::from(self.dword(at, first + 4)? & 0x0fff_ffff) + 1) * element;
+            let offset = x * element + y * row + z * slice;
+            Ok(Image {
+                origin: base.wrapping_add(offset),
+                row,
+                slice,
+            })
+        };
+        let (from, to) = (image(1)?, image(6)?);
+        let size = self.dword(at, 11)?;
+        let width = (u64::from(size & 0x3fff) + 1) * element;
+        let height = u64::from(size >> 16 & 0x3fff) + 1;
+        let slices = u64::from(self.dword(at, 12)? & 0x1fff) + 1;
+        for z in 0..slices {
+            for y in 0..height {
+                let start = |image: Image| {
+                    image
+                        .origin
+                        .wrapping_add(y * image.row)
+                        .wrapping_add(z * image.slice)
+                };
+                let mut done = 0;
+                while done < width {
+                    let len = PIECE_BYTES.min(width - done);
+                    let part = &mut piece[..len as usize];
+                    self.vm.read(start(from).wrapping_add(done), part)?;
+                    self.vm.write(start(to).wrapping_add(done), part)?;
+                    done += len;
+                    // Memory may be taken away between two pieces; each is checked anew.
+                    quiesce();
+                }
+            }
+        }
+        Ok(())
     }
 }
 
