@@ -158,7 +158,11 @@ fn classify(reason: Option<&StopReason>) -> (&'static str, Option<Touch>) {
 impl FaultView {
     pub(super) fn new(report: &FaultReport) -> FaultView {
         let reason = report.stop.as_ref().map(|stop| &stop.reason);
-        let (kind, touch) = classify(reason);
+        let (kind, touch) = match (classify(reason), &report.exception) {
+            // Hardware tells the page of a fault, and nothing else.
+            ((_, None), Some(_)) => ("memory_fault", None),
+            (known, _) => known,
+        };
         let record = report.record();
         let allocation = report.allocation.as_ref();
         let location = report.location.as_ref();
@@ -171,7 +175,7 @@ impl FaultView {
         FaultView {
             kind,
             status: report.status.name(),
-            address: touch.map(|(address, ..)| address),
+            address: report.address(),
             access: touch.map(|(_, _, access)| access_name(access)),
             size_bytes: touch.map(|(_, size, _)| size),
             allocation: allocation.map(|nearest| nearest.name.clone()),
@@ -307,7 +311,19 @@ fn message(report: &FaultReport, reason: Option<&StopReason>, touch: Option<Touc
             )
         }
         (Some(StopReason::Refused(what) | StopReason::Packet(what)), _) => what.clone(),
-        _ => "the queue stopped".to_owned(),
+        _ => match &report.exception {
+            Some(exception) => {
+                let address = exception.address;
+                let why = match (exception.no_execute, exception.read_only) {
+                    (true, _) => "is not executable",
+                    (false, true) => "is read only",
+                    (false, false) => "is not mapped",
+                };
+                let near = nearness(report, address);
+                format!("memory fault: the page at {address:#x} {why}{near}")
+            }
+            None => "the queue stopped".to_owned(),
+        },
     };
     if report.earlier_packet {
         text = format!(

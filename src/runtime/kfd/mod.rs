@@ -336,7 +336,14 @@ impl Driver for KfdDriver {
     }
 
     fn take_memory_exception(&self) -> Option<MemoryException> {
-        lock(&self.events).exception.take()
+        let told = lock(&self.events).exception.take();
+        if told.is_some() {
+            return told;
+        }
+        // A queue may have said that it stopped before anybody looked at the event.
+        let memory = lock(&self.events).memory?;
+        let looked = self.wait_raw(&[memory], false, Duration::ZERO);
+        looked.ok().and(lock(&self.events).exception.take())
     }
 
     fn wait(&self, wait: &Wait<'_>) -> bool {
