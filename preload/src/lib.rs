@@ -39,7 +39,8 @@ impl Inside {
         INSIDE
             .try_with(|inside| !inside.replace(true))
             .unwrap_or(false)
-            .then_some(Self(()))
+            // Made only then: dropping one ends the stay.
+            .then(|| Self(()))
     }
 }
 

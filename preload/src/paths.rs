@@ -13,11 +13,12 @@ use crate::device;
 const TREE: &str = "ROCR_VIRTUAL_TREE";
 
 /// Prefixes of paths that lead to the written files.
-const PREFIXES: [&[u8]; 7] = [
+const PREFIXES: [&[u8]; 8] = [
     b"/sys/devices/virtual/kfd",
     b"/sys/class/kfd",
     b"/sys/module/amdgpu",
     b"/sys/dev/char/226:",
+    b"/sys/class/drm",
     b"/dev/dri",
     b"/dev/kfd",
     b"/proc/modules",

@@ -87,18 +87,23 @@ pub(crate) fn log_ioctl(request: u32, argument: *mut c_void, result: Result<(), 
     if log().is_none() {
         return;
     }
-    let detail = match request {
-        kfd::AllocMemoryOfGpu::REQUEST => {
+    // Fields at the front of the structs, which every header's have.
+    const ALLOC: u8 = uapi::number(kfd::AllocMemoryOfGpu::REQUEST);
+    const QUEUE: u8 = uapi::number(kfd::CreateQueue::REQUEST);
+    const EVENT: u8 = uapi::number(kfd::CreateEvent::REQUEST);
+    let is_kfd = uapi::kind(request) == b'K';
+    let detail = match uapi::number(request) {
+        ALLOC if is_kfd => {
             // SAFETY: the ioctl has read and written the struct already.
             let args = unsafe { argument.cast::<kfd::AllocMemoryOfGpu>().read_unaligned() };
             format!(" flags={:#010x}", args.flags)
         }
-        kfd::CreateQueue::REQUEST => {
+        QUEUE if is_kfd => {
             // SAFETY: as above.
             let args = unsafe { argument.cast::<kfd::CreateQueue>().read_unaligned() };
             format!(" type={}", args.queue_type)
         }
-        kfd::CreateEvent::REQUEST => {
+        EVENT if is_kfd => {
             // SAFETY: as above.
             let args = unsafe { argument.cast::<kfd::CreateEvent>().read_unaligned() };
             format!(" type={}", args.event_type)

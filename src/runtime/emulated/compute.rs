@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::cu::{
-    DispatchRequest, Engine, EngineOptions, Outcome, RefuseReason, Run, SimdLevel, Snapshot, Step,
-    UnsupportedTarget, Worker,
+    DispatchRequest, Engine, EngineOptions, Outcome, RefuseReason, RegisterDispatch, Run,
+    SimdLevel, Snapshot, Step, UnsupportedTarget, Worker,
 };
 use super::models::Device;
 use super::vm::AddressSpace;
@@ -20,6 +20,9 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
 
     /// Begins a dispatch: cheap, nothing is executed yet.
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<Self::Run>, RefuseReason>;
+
+    /// Begins a dispatch that registers describe, as PM4 packets set them.
+    fn begin_registers(&self, request: &RegisterDispatch) -> Result<Arc<Self::Run>, RefuseReason>;
 
     /// A new thread's scratch state.
     fn worker(&self) -> Self::Worker;
@@ -77,6 +80,16 @@ impl ComputeUnits for Units {
             Ok(engine) => engine.begin(request),
             Err(unsupported) => Err(RefuseReason::KernelObject {
                 address: request.kernel_object,
+                what: unsupported.to_string(),
+            }),
+        }
+    }
+
+    fn begin_registers(&self, request: &RegisterDispatch) -> Result<Arc<Run>, RefuseReason> {
+        match &self.engine {
+            Ok(engine) => engine.begin_registers(request),
+            Err(unsupported) => Err(RefuseReason::KernelObject {
+                address: request.entry,
                 what: unsupported.to_string(),
             }),
         }

@@ -108,6 +108,31 @@ impl MemoryFile {
     }
 }
 
+/// Whether the process has this part of a file mapped at an address, shared, for reading and writing, by the host's list
+/// of its mappings. A host without the list: no.
+pub(super) fn is_mapped(file: impl AsFd, offset: u64, address: u64, size_bytes: u64) -> bool {
+    let Ok(status) = rustix::fs::fstat(file) else {
+        return false;
+    };
+    let Ok(list) = std::fs::read_to_string("/proc/self/maps") else {
+        return false;
+    };
+    list.lines().any(|line| {
+        // start-end permissions offset device inode path
+        let mut fields = line.split_ascii_whitespace();
+        let mut next = || fields.next().unwrap_or_default();
+        let (range, permissions, from, _device, inode) = (next(), next(), next(), next(), next());
+        let number = |text: &str| u64::from_str_radix(text, 16).unwrap_or(u64::MAX);
+        let (start, end) = range.split_once('-').unwrap_or_default();
+        let (start, end) = (number(start), number(end));
+        permissions.starts_with("rw-s")
+            && inode.parse() == Ok(status.st_ino)
+            && start <= address
+            && address.saturating_add(size_bytes) <= end
+            && number(from).checked_add(address - start) == Some(offset)
+    })
+}
+
 /// The device's own mapping of a part of a file.
 #[derive(Debug)]
 pub(super) struct View {

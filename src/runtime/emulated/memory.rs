@@ -97,6 +97,21 @@ impl Object {
         unsafe { vm.map_outside(address, size, host, self.permission()) }
     }
 
+    /// Asks the host whether the process has the object's file mapped at the object's address: not every mapping is made
+    /// where the device is told of it.
+    fn find_mapping(&mut self, files: Option<&Files>) {
+        if let Place::File {
+            agent,
+            offset,
+            identical: identical @ false,
+            view: None,
+        } = &mut self.place
+            && let Some(file) = files.and_then(|files| files.render.get(*agent))
+        {
+            *identical = super::files::is_mapped(file.fd(), *offset, self.address, self.size_bytes);
+        }
+    }
+
     /// The device's own view, where the object needs one.
     fn look(&mut self, files: Option<&Files>) -> Result<(), rustix::io::Errno> {
         if let Place::File {
@@ -286,7 +301,7 @@ impl Memory {
         let AllocateMemory {
             gpu,
             address,
-            size_bytes,
+            mut size_bytes,
             flags,
             user_address,
         } = *request;
@@ -326,6 +341,7 @@ impl Memory {
                 (Place::Register { view }, offset)
             }
             _ => {
+                size_bytes = size_bytes.next_multiple_of(PAGE_SIZE);
                 let mut objects = self.lock();
                 objects.take_vram(agent, flags, size_bytes)?;
                 drop(objects);
@@ -345,8 +361,12 @@ impl Memory {
                 (place, offset)
             }
         };
+        let request = AllocateMemory {
+            size_bytes,
+            ..*request
+        };
         Ok(AllocatedMemory {
-            handle: self.lock().insert(request, place),
+            handle: self.lock().insert(&request, place),
             mmap_offset,
         })
     }
@@ -459,6 +479,7 @@ impl Memory {
             .map
             .get_mut(&handle)
             .ok_or_else(|| unknown(handle, CALL))?;
+        object.find_mapping(self.files.as_ref());
         object
             .look(self.files.as_ref())
             .map_err(|source| DriverError::System {

@@ -13,6 +13,7 @@ pub mod kernel;
 mod memory;
 pub mod models;
 mod packets;
+mod pm4;
 mod queue;
 mod scheduler;
 mod sdma;
@@ -333,12 +334,12 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
         const CALL: &str = "create_queue";
         let (agent, gpu) = self.gpu(request.gpu, CALL)?;
         match request.queue_type {
-            QueueType::ComputeAql => {}
-            QueueType::Compute => return Err(unsupported(CALL, "a PM4 queue")),
+            QueueType::ComputeAql | QueueType::Compute => {}
             QueueType::Sdma | QueueType::SdmaXgmi => return self.create_sdma_queue(gpu, request),
         }
         let argument = |what: String| DriverError::Argument { call: CALL, what };
-        let packets = request.ring_bytes / PACKET_BYTES;
+        let pm4 = request.queue_type == QueueType::Compute;
+        let packets = request.ring_bytes / if pm4 { 4 } else { PACKET_BYTES };
         if !request.ring_bytes.is_multiple_of(PACKET_BYTES) || !packets.is_power_of_two() {
             return Err(argument(format!(
                 "a ring of {} bytes; it must hold a power of two of packets of {PACKET_BYTES} bytes",
@@ -383,6 +384,7 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
                 read_index: request.read_pointer_address,
                 error_reason: request.error_reason_address,
                 error_event: request.error_event,
+                pm4,
             },
             first,
         );

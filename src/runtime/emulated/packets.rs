@@ -121,17 +121,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
             ));
         }
-        self.compute.begin(&request).map_err(|reason| {
-            let error = match reason {
-                RefuseReason::Dimensions { .. } => QueueError::DispatchDimensions,
-                RefuseReason::WorkgroupSize { .. } => QueueError::WorkgroupSize,
-                RefuseReason::GroupSegment { .. } => QueueError::GroupSegmentSize,
-                RefuseReason::KernelObject { .. } => QueueError::CodeInvalid,
-                RefuseReason::Registers { .. } => QueueError::Registers,
-                RefuseReason::PrivateSegment { .. } => QueueError::Scratch,
-            };
-            Stop::new(error, StopReason::Refused(reason.to_string()))
-        })
+        self.compute.begin(&request).map_err(refused)
     }
 
     /// AMD's own packets; false: it has to wait.
@@ -207,6 +197,19 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let address = signal.wrapping_add(signal_offset::VALUE);
         Ok(self.vm.load_u64(address)? as i64)
     }
+}
+
+/// How a refused dispatch ends its queue.
+pub(super) fn refused(reason: RefuseReason) -> Stop {
+    let error = match reason {
+        RefuseReason::Dimensions { .. } => QueueError::DispatchDimensions,
+        RefuseReason::WorkgroupSize { .. } => QueueError::WorkgroupSize,
+        RefuseReason::GroupSegment { .. } => QueueError::GroupSegmentSize,
+        RefuseReason::KernelObject { .. } => QueueError::CodeInvalid,
+        RefuseReason::Registers { .. } => QueueError::Registers,
+        RefuseReason::PrivateSegment { .. } => QueueError::Scratch,
+    };
+    Stop::new(error, StopReason::Refused(reason.to_string()))
 }
 
 fn malformed(error: QueueError, what: String) -> Stop {

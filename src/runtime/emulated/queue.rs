@@ -16,6 +16,7 @@ use super::clock;
 use super::compute::{ComputeUnits, Dispatch};
 use super::cu::{Outcome, Step};
 use super::events::Events;
+use super::pm4::Pm4;
 use super::vm::{AccessError, AddressSpace, WorkerSlot};
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::{queue_offset, signal_offset};
@@ -60,12 +61,14 @@ pub(super) enum Progress {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placement {
     pub(super) ring: u64,
-    /// Packets, a power of two.
+    /// Packets (of a PM4 queue dwords), a power of two.
     pub(super) packets: u64,
     pub(super) write_index: u64,
     pub(super) read_index: u64,
     pub(super) error_reason: Option<u64>,
     pub(super) error_event: Option<EventId>,
+    /// The ring holds PM4 packets; there is no `amd_queue_t`.
+    pub(super) pm4: bool,
 }
 
 impl Placement {
@@ -104,6 +107,8 @@ pub(super) struct State<R> {
     turn: usize,
     counters: ExecutionCounters,
     stop: Option<QueueStop>,
+    /// Present where the ring holds PM4 packets.
+    pub(super) pm4: Option<Pm4>,
 }
 
 /// A queue.
@@ -180,6 +185,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 turn: 0,
                 counters: ExecutionCounters::default(),
                 stop: None,
+                pm4: placement.pm4.then(Pm4::new),
             }),
         }
     }
@@ -250,7 +256,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let Ok(state) = self.state.try_lock() else {
             return true;
         };
-        if state.running > 0 {
+        if state.running > 0 || state.pm4.as_ref().is_some_and(Pm4::is_busy) {
             return true;
         }
         lane.slot.enter();
@@ -345,6 +351,9 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 
     fn launch(&self, state: &mut State<C::Run>) -> Result<Launch, Stop> {
+        if self.placement.pm4 {
+            return self.launch_pm4(state);
+        }
         let index = state.next;
         if state.written == index {
             state.written = self.vm.load_u64(self.placement.write_index)?;
@@ -388,6 +397,11 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         while let Some(packet) = state.in_flight.front()
             && packet.run.is_none()
         {
+            if self.placement.pm4 {
+                // Its packets were read when it began.
+                state.in_flight.pop_front();
+                continue;
+            }
             self.vm.store_u32(
                 self.placement.slot(packet.index),
                 u32::from(Header::INVALID.0),
@@ -447,7 +461,9 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         if let Some(address) = self.placement.error_reason {
             let _told = self.vm.set_bits_u64(address, stop.error.exception_mask());
         }
-        let _told = self.store_inactive(stop.error.inactive_code());
+        if !self.placement.pm4 {
+            let _told = self.store_inactive(stop.error.inactive_code());
+        }
         if let Some(event) = self.placement.error_event {
             self.events.set(event);
         }
@@ -527,6 +543,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             .collect();
         let write_index = index(self.placement.write_index);
         if write_index != state.next
+            && !self.placement.pm4
             && let Ok(first) = self.vm.load_u32(self.placement.slot(state.next))
         {
             packets.push(PacketSnapshot {
@@ -547,7 +564,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 }
 
-enum Launch {
+pub(super) enum Launch {
     Launched,
     /// No packet is there.
     Empty,

@@ -30,6 +30,7 @@ const UNTOLD: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 mod op {
     pub(super) const NOP: u32 = 0;
     pub(super) const COPY: u32 = 1;
+    pub(super) const WRITE: u32 = 2;
     pub(super) const FENCE: u32 = 5;
     pub(super) const TRAP: u32 = 6;
     pub(super) const POLL_REGMEM: u32 = 8;
@@ -222,6 +223,7 @@ impl SdmaQueue {
             (op::NOP, _) => 1 + u64::from(header >> 16 & 0x3fff),
             (op::COPY, 0) => 7,
             (op::COPY, COPY_RECTANGLE) => 13,
+            (op::WRITE, 0) => 4 + u64::from(self.dword(at, 3)? & 0xf_ffff) + 1,
             (op::FENCE, _) => 4,
             (op::TRAP, _) => 2,
             (op::POLL_REGMEM, _) => 6,
@@ -270,6 +272,13 @@ impl SdmaQueue {
                         .write(to.wrapping_add(done), &piece[..len as usize])?;
                     done += len;
                     quiesce();
+                }
+            }
+            op::WRITE => {
+                let to = self.address(at, 1)?;
+                for index in 0..dwords - 4 {
+                    self.vm
+                        .store_u32(to.wrapping_add(4 * index), self.dword(at, 4 + index)?)?;
                 }
             }
             op::FENCE => {

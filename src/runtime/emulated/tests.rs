@@ -83,6 +83,16 @@ impl ComputeUnits for FakeUnits {
         }))
     }
 
+    fn begin_registers(
+        &self,
+        request: &super::cu::RegisterDispatch,
+    ) -> Result<Arc<FakeRun>, RefuseReason> {
+        Err(RefuseReason::KernelObject {
+            address: request.entry,
+            what: String::from("no kernel"),
+        })
+    }
+
     fn worker(&self) -> super::vm::WorkerSlot {
         self.vm.register_worker()
     }

@@ -28,6 +28,36 @@ pub struct DispatchRequest {
     pub dispatch_id: u64,
 }
 
+/// A dispatch as the compute registers describe it, for clients that put PM4 packets into a queue. There is no kernel
+/// descriptor: what it would say is in the registers.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterDispatch {
+    /// Address of the code.
+    pub entry: u64,
+    /// COMPUTE_PGM_RSRC1.
+    pub rsrc1: u32,
+    /// COMPUTE_PGM_RSRC2; LDS_SIZE counts here.
+    pub rsrc2: u32,
+    /// COMPUTE_PGM_RSRC3 of GFX10 and later.
+    pub rsrc3: u32,
+    /// COMPUTE_PGM_RSRC3 of GFX9.
+    pub rsrc3_gfx9: u32,
+    /// COMPUTE_TMPRING_SIZE: scratch of a wave.
+    pub tmpring_size: u32,
+    /// COMPUTE_USER_DATA: the user SGPRs.
+    pub user_data: [u32; 16],
+    /// Waves of 32 lanes.
+    pub wave32: bool,
+    /// COMPUTE_START: the first workgroup.
+    pub start: [u32; 3],
+    /// Work-items of a workgroup.
+    pub threads: [u16; 3],
+    /// Size of the grid.
+    pub dimensions: [u32; 3],
+    /// It is in work-items, not in workgroups.
+    pub dimensions_are_threads: bool,
+}
+
 /// Why a dispatch is refused before a wave starts; the packet processor maps it to ROCr's queue error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]

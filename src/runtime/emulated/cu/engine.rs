@@ -3,7 +3,7 @@
 //! Knows: the agent's target and address space. Must not know: queues, packets.
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::api::{DispatchRequest, RefuseReason};
+use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
 use super::launch::Launch;
 use super::program::{Cache, ProgramKey};
 use super::run::{Run, Worker};
@@ -137,7 +137,18 @@ impl Engine {
     /// # Errors
     /// What the packet processor maps to a queue error.
     pub fn begin(&self, request: &DispatchRequest) -> Result<Arc<Run>, RefuseReason> {
-        let launch = Launch::prepare(request, self.target, &self.vm)?;
+        Ok(self.start(Launch::prepare(request, self.target, &self.vm)?))
+    }
+
+    /// Begins a dispatch that registers describe.
+    ///
+    /// # Errors
+    /// What the packet processor maps to a queue error.
+    pub fn begin_registers(&self, request: &RegisterDispatch) -> Result<Arc<Run>, RefuseReason> {
+        Ok(self.start(Launch::of_registers(request, self.target)?))
+    }
+
+    fn start(&self, launch: Launch) -> Arc<Run> {
         let key = ProgramKey {
             entry: launch.entry,
             family: self.family,
@@ -146,7 +157,8 @@ impl Engine {
         };
         let cache = self.cache();
         let program = cache.program(&key, &self.env, &self.vm);
-        let items: u64 = request
+        let items: u64 = launch
+            .request
             .workgroup_size
             .iter()
             .map(|&n| u64::from(n))
@@ -156,14 +168,14 @@ impl Engine {
         let slots = u64::from(self.options.compute_units)
             * u64::from(resources.simds_per_cu)
             * u64::from(resources.max_waves_per_simd);
-        Ok(Arc::new(Run::new(
+        Arc::new(Run::new(
             launch,
             program,
             cache,
             self.env,
             Arc::clone(&self.vm),
             slots / waves,
-        )))
+        ))
     }
 
     /// The state that a thread needs to execute this agent's dispatches.

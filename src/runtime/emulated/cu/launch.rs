@@ -2,7 +2,7 @@
 //!
 //! Knows: kernel descriptors, the order of initial SGPRs and VGPRs (LLVM's AMDGPUUsage, "Initial Kernel Execution
 //! State"; ABI.md 3.5, 3.6). Must not know: how waves execute.
-use super::api::{DispatchRequest, RefuseReason};
+use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
 use super::translate::Mode;
 use super::wave::WaveShape;
 use crate::loader::target::{FlatScratch, Target, WaveSize};
@@ -48,6 +48,13 @@ pub(super) struct Launch {
     pub(super) lds_bytes: u32,
     /// Workgroups in x, y, z.
     pub(super) groups: [u32; 3],
+}
+
+/// User SGPRs, and which of them are filled in per wave.
+struct UserSgprs {
+    values: Vec<u32>,
+    private_buffer_at: Option<usize>,
+    flat_scratch_at: Option<usize>,
 }
 
 fn u32_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u32 {
@@ -191,8 +198,117 @@ impl Launch {
                     .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])),
             );
         }
-        let system_sgprs_at = (rsrc2 >> 1 & 0x1f) as usize;
+        let user = UserSgprs {
+            values: user,
+            private_buffer_at,
+            flat_scratch_at,
+        };
+        Ok(Self::with_registers(
+            request, target, shape, entry, rsrc1, rsrc2, user, groups,
+        ))
+    }
 
+    /// A launch that registers describe: PM4 has no descriptor, its user SGPRs are given, and LDS and scratch are what
+    /// COMPUTE_PGM_RSRC2 and COMPUTE_TMPRING_SIZE say.
+    pub(super) fn of_registers(
+        dispatch: &RegisterDispatch,
+        target: &'static Target,
+    ) -> Result<Self, RefuseReason> {
+        let bad = |what: &str| RefuseReason::KernelObject {
+            address: dispatch.entry,
+            what: what.to_owned(),
+        };
+        let dimensions = |what: String| RefuseReason::Dimensions {
+            dimensions: 3,
+            what,
+        };
+        if dispatch.start != [0; 3] {
+            return Err(dimensions(String::from(
+                "a grid that does not start at workgroup 0 is not supported",
+            )));
+        }
+        let mut grid_size = dispatch.dimensions;
+        if !dispatch.dimensions_are_threads {
+            for (size, &threads) in grid_size.iter_mut().zip(&dispatch.threads) {
+                *size = size
+                    .checked_mul(u32::from(threads))
+                    .ok_or_else(|| dimensions(String::from("more than 2^32 - 1 work-items")))?;
+            }
+        }
+        let wave = if target.version.major >= 10 && dispatch.wave32 {
+            WaveSize::Wave32
+        } else {
+            WaveSize::Wave64
+        };
+        let rsrc3 = if target.version.major >= 10 {
+            dispatch.rsrc3
+        } else {
+            dispatch.rsrc3_gfx9
+        };
+        let shape = wave_shape(target, dispatch.rsrc1, rsrc3, wave)
+            .ok_or_else(|| bad("wants a wave size that the agent lacks"))?;
+        // WAVESIZE is in units of 1024 bytes, since GFX11 of 256.
+        let wave_bytes = match target.version.major {
+            11.. => (dispatch.tmpring_size >> 12 & 0x7fff) * 256,
+            _ => (dispatch.tmpring_size >> 12 & 0x1fff) * 1024,
+        };
+        let lds_granule = u32::from(target.resources.lds_granule_bytes);
+        let request = DispatchRequest {
+            dimensions: 3,
+            workgroup_size: dispatch.threads,
+            grid_size,
+            private_segment_size: match dispatch.rsrc2 & 1 {
+                0 => 0,
+                _ => wave_bytes / shape.lanes,
+            },
+            group_segment_size: (dispatch.rsrc2 >> 15 & 0x1ff) * lds_granule,
+            kernel_object: dispatch.entry,
+            kernarg_address: 0,
+            packet_address: 0,
+            queue_address: 0,
+            dispatch_id: 0,
+        };
+        let groups = check_geometry(&request, target)?;
+        let limit_bytes = target.resources.lds_bytes_per_workgroup;
+        if request.group_segment_size > limit_bytes {
+            return Err(RefuseReason::GroupSegment {
+                size_bytes: request.group_segment_size,
+                limit_bytes,
+            });
+        }
+        let user_count = (dispatch.rsrc2 >> 1 & 0x1f) as usize;
+        let user = UserSgprs {
+            values: dispatch.user_data[..user_count.min(dispatch.user_data.len())].to_vec(),
+            private_buffer_at: None,
+            flat_scratch_at: None,
+        };
+        Ok(Self::with_registers(
+            &request,
+            target,
+            shape,
+            dispatch.entry,
+            dispatch.rsrc1,
+            dispatch.rsrc2,
+            user,
+            groups,
+        ))
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one struct, from a descriptor or from registers"
+    )]
+    fn with_registers(
+        request: &DispatchRequest,
+        target: &'static Target,
+        shape: WaveShape,
+        entry: u64,
+        rsrc1: u32,
+        rsrc2: u32,
+        user: UserSgprs,
+        groups: [u32; 3],
+    ) -> Self {
+        let resources = &target.resources;
         // FLOAT_MODE, DX10_CLAMP, IEEE and FP16_OVFL move from COMPUTE_PGM_RSRC1 to MODE
         let mut mode = rsrc1 >> 12 & 0xff;
         if target.version.major < 12 {
@@ -204,15 +320,15 @@ impl Launch {
         if target.version.major >= 9 {
             mode |= (rsrc1 >> 26 & 1) << 23;
         }
-        Ok(Self {
+        Self {
             request: *request,
             shape,
             entry,
             mode_register: mode,
-            user_sgprs: user,
-            private_buffer_at,
-            flat_scratch_at,
-            system_sgprs_at,
+            user_sgprs: user.values,
+            private_buffer_at: user.private_buffer_at,
+            flat_scratch_at: user.flat_scratch_at,
+            system_sgprs_at: (rsrc2 >> 1 & 0x1f) as usize,
             workgroup_id: [
                 rsrc2 >> 7 & 1 != 0,
                 rsrc2 >> 8 & 1 != 0,
@@ -227,7 +343,7 @@ impl Launch {
             private_bytes: request.private_segment_size.next_multiple_of(4),
             lds_bytes: request.group_segment_size,
             groups,
-        })
+        }
     }
 
     /// A launch for a wave whose registers are set by hand.

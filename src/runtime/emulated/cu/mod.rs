@@ -39,7 +39,7 @@ mod translate;
 mod vectors;
 mod wave;
 
-pub use api::{DispatchRequest, Outcome, RefuseReason, Snapshot, Step};
+pub use api::{DispatchRequest, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step};
 pub use engine::{Engine, EngineOptions, PRIVATE_APERTURE, SHARED_APERTURE, UnsupportedTarget};
 pub use run::{Run, Worker};
 pub use simd::SimdLevel;

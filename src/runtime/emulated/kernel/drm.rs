@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use rustix::io::Errno;
 
 use super::{VirtualKernel, store, with};
-use crate::runtime::uapi::Ioctl;
 use crate::runtime::uapi::drm as abi;
+use crate::runtime::uapi::{self, Ioctl};
 
 const NAME: &[u8] = b"amdgpu";
 const DATE: &[u8] = b"20150101";
@@ -24,15 +24,18 @@ impl VirtualKernel {
         request: u32,
         argument: *mut c_void,
     ) -> Result<(), Errno> {
-        // SAFETY: as the caller promised; the request carries the struct's size.
+        const VERSION: u8 = uapi::number(abi::Version::REQUEST);
+        const GET_CAP: u8 = uapi::number(abi::GetCap::REQUEST);
+        const INFO: u8 = uapi::number(abi::AmdgpuInfo::REQUEST);
+        // SAFETY: as the caller promised.
         unsafe {
-            match request {
-                abi::Version::REQUEST => with(argument, version),
-                abi::GetCap::REQUEST => with(argument, |args: &mut abi::GetCap| {
+            match uapi::number(request) {
+                VERSION => with(request, argument, version),
+                GET_CAP => with(request, argument, |args: &mut abi::GetCap| {
                     args.value = 0;
                     Ok(())
                 }),
-                abi::AmdgpuInfo::REQUEST => with(argument, |args| self.info(number, args)),
+                INFO => with(request, argument, |args| self.info(number, args)),
                 _ => Err(Errno::INVAL),
             }
         }

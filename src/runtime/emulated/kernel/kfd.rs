@@ -24,13 +24,13 @@ impl VirtualKernel {
         request: u32,
         argument: *mut c_void,
     ) -> Result<(), Errno> {
-        /// The handler of the ioctl whose request it is, if the request has its size.
+        /// The handler of the ioctl whose number it is; sizes may differ from this header's.
         macro_rules! dispatch {
             ($($argument:ident => $handler:expr;)*) => {
                 $(
-                    if request == <abi::$argument as Ioctl>::REQUEST {
-                        // SAFETY: as the caller promised; the request carries the struct's size.
-                        return unsafe { with::<abi::$argument>(argument, $handler) };
+                    if uapi::number(request) == uapi::number(<abi::$argument as Ioctl>::REQUEST) {
+                        // SAFETY: as the caller promised.
+                        return unsafe { with::<abi::$argument>(request, argument, $handler) };
                     }
                 )*
             };

@@ -228,20 +228,28 @@ fn errno(error: DriverError) -> Errno {
     }
 }
 
-/// Reads an ioctl's argument, works on it and writes it back, as the kernel does: back also when it failed.
+/// Reads an ioctl's argument, works on it and writes it back, as the kernel does: back also when it failed. The struct of
+/// an older or newer header is shorter or longer: what it lacks is 0, what it has more is left alone.
 ///
 /// # Safety
-/// `argument` is readable and writable for a `T`.
+/// `argument` is readable and writable for the size in `request`.
 unsafe fn with<T: Ioctl>(
+    request: u32,
     argument: *mut c_void,
     work: impl FnOnce(&mut T) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    let argument: *mut T = argument.cast();
-    // SAFETY: as the caller promised; `T` is made of plain numbers.
-    let mut value = unsafe { argument.read_unaligned() };
+    let bytes = uapi::size(request).min(size_of::<T>());
+    let argument: *mut u8 = argument.cast();
+    let mut value = T::default();
+    // SAFETY: as the caller promised; `T` is made of plain numbers, which any bytes are.
+    unsafe {
+        std::ptr::copy_nonoverlapping(argument, std::ptr::from_mut(&mut value).cast(), bytes);
+    }
     let result = work(&mut value);
     // SAFETY: as above.
-    unsafe { argument.write_unaligned(value) };
+    unsafe {
+        std::ptr::copy_nonoverlapping(std::ptr::from_ref(&value).cast(), argument, bytes);
+    }
     result
 }
 

@@ -95,6 +95,21 @@ pub(super) fn write(devices: &[Device], root: &Path) -> io::Result<()> {
             ),
         )?;
     }
+    for (number, device) in (0u32..).zip(devices) {
+        let minor = FIRST_RENDER_MINOR + number;
+        let base = format!("sys/dev/char/226:{minor}/device/ip_discovery/die/0");
+        for (hardware, version) in blocks(device) {
+            for (name, part) in ["major", "minor", "revision"].iter().zip(version) {
+                put(&format!("{base}/{hardware}/0/{name}"), &format!("{part}\n"))?;
+            }
+        }
+        let class = root.join(format!("sys/class/drm/renderD{minor}"));
+        std::fs::create_dir_all(&class)?;
+        std::os::unix::fs::symlink(
+            format!("../../../dev/char/226:{minor}/device"),
+            class.join("device"),
+        )?;
+    }
     let class = root.join("sys/class");
     std::fs::create_dir_all(&class)?;
     // The class shows the same device, as a link.
@@ -102,6 +117,30 @@ pub(super) fn write(devices: &[Device], root: &Path) -> io::Result<()> {
         std::os::unix::fs::symlink("../devices/virtual/kfd", class.join("kfd"))?;
     }
     Ok(())
+}
+
+/// Versions of a GPU's blocks that clients choose register layouts by: graphics (11), SDMA (42) and bus interface (108),
+/// by amdgpu's hardware ids, as the discovery tables of such chips have them.
+fn blocks(device: &Device) -> Vec<(u32, [u32; 3])> {
+    let version = device.target.target.version;
+    let graphics = [
+        u32::from(version.major),
+        u32::from(version.minor),
+        u32::from(version.stepping),
+    ];
+    let (graphics, sdma, bus) = match graphics {
+        [9, 0, 10] => ([9, 4, 2], [4, 4, 0], [7, 4, 4]),
+        [9, 4, 2] => ([9, 4, 3], [4, 4, 2], [7, 9, 0]),
+        [9, 5, 0] => ([9, 5, 0], [4, 4, 5], [7, 9, 1]),
+        [9, 0, 8] => ([9, 4, 1], [4, 2, 2], [7, 4, 1]),
+        [9, ..] => ([9, 4, 0], [4, 2, 0], [7, 4, 0]),
+        [10, minor, stepping] if minor >= 3 => ([10, 3, stepping], [5, 2, stepping], [3, 3, 0]),
+        [10, ..] => ([10, 1, 10], [5, 0, 0], [2, 3, 0]),
+        [11, 5, stepping] => ([11, 5, stepping], [6, 1, stepping], [7, 11, 0]),
+        [11, _, stepping] => ([11, 0, stepping], [6, 0, stepping], [4, 3, 0]),
+        other => (other, [7, 0, other[2]], [6, 3, 1]),
+    };
+    vec![(11, graphics), (42, sdma), (108, bus)]
 }
 
 /// `name value` lines.
