@@ -4,6 +4,8 @@
 //! know: what the decompressed bytes are. Nothing is allocated by a size that only the header claims.
 
 use std::io::Read;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use md5::{Digest, Md5};
 
@@ -17,6 +19,56 @@ pub(super) const MAGIC: &[u8; 4] = b"CCOB";
 const STEP: usize = 1 << 20;
 /// Windows that any frame may have; larger ones only where the header claims as much content.
 const FREE_WINDOW: u64 = 128 << 20;
+
+/// Decompressed bytes for each compressed one that are allocated at once; bundles of code reach 4 to 12.
+const USUAL_RATIO: usize = 16;
+
+/// An MD5.
+type Digest128 = [u8; 16];
+
+/// MD5 of what arrives; of large contents on a thread of its own, since hashing takes as long as decompressing.
+enum Hasher {
+    Here(Md5),
+    Beside(SyncSender<Vec<u8>>, JoinHandle<Md5>),
+}
+
+impl Hasher {
+    fn new(size: usize) -> Self {
+        if size <= STEP {
+            return Self::Here(Md5::new());
+        }
+        let (sender, receiver) = sync_channel::<Vec<u8>>(4);
+        let hash = move || {
+            receiver.iter().fold(Md5::new(), |mut md5, piece| {
+                md5.update(piece);
+                md5
+            })
+        };
+        match std::thread::Builder::new().spawn(hash) {
+            Ok(thread) => Self::Beside(sender, thread),
+            Err(_) => Self::Here(Md5::new()),
+        }
+    }
+
+    fn update(&mut self, piece: &[u8]) {
+        match self {
+            Self::Here(md5) => md5.update(piece),
+            // the thread ends only after the last sender, so this cannot fail
+            Self::Beside(sender, _) => sender.send(piece.to_vec()).unwrap_or_default(),
+        }
+    }
+
+    fn finish(self) -> Digest128 {
+        let md5 = match self {
+            Self::Here(md5) => md5,
+            Self::Beside(sender, thread) => {
+                drop(sender);
+                thread.join().unwrap_or_default()
+            }
+        };
+        md5.finalize().into()
+    }
+}
 
 /// How the content is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,8 +191,8 @@ impl Header {
             problem,
         };
         let mut rest = stream;
-        let mut content = Vec::new();
-        let filled = match self.method {
+        let mut content = Vec::with_capacity(self.expected_size(stream));
+        let (filled, digest) = match self.method {
             Method::Zlib => {
                 let mut decoder = flate2::bufread::ZlibDecoder::new(stream);
                 let filled = self.fill(&mut decoder, &mut content);
@@ -166,7 +218,6 @@ impl Header {
                 got: content.len() as u64,
             });
         }
-        let digest = Md5::digest(&content);
         let hash = u64_at(&digest, 0).unwrap_or_default();
         Ok(Content {
             bytes: content,
@@ -177,22 +228,37 @@ impl Header {
         })
     }
 
-    /// Reads up to one byte more than the header claims; memory grows with what really arrives.
-    fn fill(&self, decoder: &mut impl Read, content: &mut Vec<u8>) -> std::io::Result<()> {
+    /// Bytes that are allocated before any has arrived: what is claimed, but no more than code compresses to.
+    fn expected_size(&self, stream: &[u8]) -> usize {
+        usize::try_from(self.decompressed_size.saturating_add(1))
+            .unwrap_or(usize::MAX)
+            .min(stream.len().saturating_mul(USUAL_RATIO))
+    }
+
+    /// Reads up to one byte more than the header claims, and the MD5 of it; memory grows with what really arrives.
+    fn fill(
+        &self,
+        decoder: &mut impl Read,
+        content: &mut Vec<u8>,
+    ) -> (std::io::Result<()>, Digest128) {
         let claimed = usize::try_from(self.decompressed_size).unwrap_or(usize::MAX);
-        loop {
+        let mut hasher = Hasher::new(claimed);
+        let filled = loop {
             let have = content.len();
             let want = claimed.saturating_add(1).saturating_sub(have).min(STEP);
             if want == 0 {
-                return Ok(());
+                break Ok(());
             }
             content.resize(have + want, 0);
-            let got = decoder.read(content.get_mut(have..).unwrap_or_default())?;
-            content.truncate(have + got);
-            if got == 0 {
-                return Ok(());
+            let read = decoder.read(content.get_mut(have..).unwrap_or_default());
+            content.truncate(have + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => break Ok(()),
+                Ok(_) => hasher.update(content.get(have..).unwrap_or_default()),
+                Err(error) => break Err(error),
             }
-        }
+        };
+        (filled, hasher.finish())
     }
 }
 
