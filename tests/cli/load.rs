@@ -223,6 +223,79 @@ fn disassembly_ends_where_the_kernel_does() {
     );
 }
 
+/// The text with its heading is an assembly file: labels, descriptors, comments.
+#[test]
+fn disassembly_is_an_assembly_file() {
+    let run = rocr(&["load", QUICKSTART, "--inspect", "--disassemble"]).exits(0);
+    for line in run.stdout.lines() {
+        let code = line.split("//").next().unwrap().trim();
+        let word = code.split([' ', ';']).next().unwrap();
+        assert!(
+            word.is_empty()
+                || word.starts_with('.')
+                || word.ends_with(':')
+                || ["s_", "v_", "global_"]
+                    .iter()
+                    .any(|unit| word.starts_with(unit)),
+            "{line}"
+        );
+    }
+    for part in [
+        "vadd:",
+        ".amdgcn_target",
+        "s_endpgm",
+        ".amdhsa_kernel vadd",
+        ": BF810000",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
+    }
+    // branches go to labels, which stand in the text
+    let run = rocr(&[
+        "load",
+        &object("gfx90a", "O2", "k01_vadd"),
+        "--disassemble=saxpy_loop",
+    ]);
+    let branch = run.stdout.lines().find(|line| line.contains("s_cbranch"));
+    let label = branch.unwrap().split_whitespace().nth(1).unwrap();
+    assert!(
+        label.starts_with(".L") && run.stdout.contains(&format!("\n{label}:")),
+        "{label}: {}",
+        run.stdout
+    );
+}
+
+/// Hand-written assembly often gives a function no size.
+#[test]
+fn a_function_without_a_size_reaches_to_the_next() {
+    let mut bytes = std::fs::read(absolute(QUICKSTART)).unwrap();
+    let sized = rocr(&["load", QUICKSTART, "--disassemble", "--json"]).exits(0);
+    // st_size of every STT_FUNC symbol (st_info 0x12, visibility 3) is taken away
+    let mut taken = 0;
+    for at in (0..bytes.len() - 24).step_by(8) {
+        if bytes[at + 4] & 0xf == 2 && bytes[at + 5] == 3 && bytes[at + 17] == 0 {
+            let size = u64::from_le_bytes(bytes[at + 16..at + 24].try_into().unwrap());
+            if (1..0x1_0000).contains(&size) && size.is_multiple_of(4) {
+                bytes[at + 16..at + 24].fill(0);
+                taken += 1;
+            }
+        }
+    }
+    assert!(taken > 0);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("unsized.hsaco");
+    std::fs::write(&path, bytes).unwrap();
+    let file = path.to_str().unwrap();
+    let unsized_ = rocr(&["load", file, "--disassemble", "--json"]).exits(0);
+    let texts = |run: &support::Run| {
+        let json = run.json();
+        let lines = json["disassembly"][0]["instructions"].as_array().unwrap();
+        let text = |line: &serde_json::Value| line["text"].as_str().unwrap().to_owned();
+        lines.iter().map(text).collect::<Vec<_>>()
+    };
+    let (want, got) = (texts(&sized), texts(&unsized_));
+    assert!(want.len() > 10 && got.starts_with(&want), "{got:?}");
+}
+
 #[test]
 fn entries_can_be_extracted() {
     let dir = tempfile::tempdir().unwrap();

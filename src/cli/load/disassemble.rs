@@ -1,11 +1,11 @@
-//! `rocr load --disassemble`: a kernel's code in LLVM's syntax, with source lines where asked.
+//! `rocr load --disassemble`: code in LLVM's syntax, with source lines where asked: an assembly file, or an array in JSON.
 //!
 //! Knows: symbols and source lines. Must not know: instruction words.
 use crate::cli::code::{Code, Line};
 use crate::cli::failure::{Exit, Failure};
-use crate::loader::{CodeObject, Kernel, SymbolType};
+use crate::isa::ObjectListing;
+use crate::loader::{CodeObject, Function, Kernel};
 use serde::Serialize;
-use std::io::{self, Write};
 
 /// An instruction with its source line.
 #[derive(Clone, Debug, Serialize)]
@@ -23,7 +23,23 @@ pub(super) struct CodeView {
     pub instructions: Vec<InstructionView>,
 }
 
-/// Disassembles one kernel, or every function of the object.
+fn no_disassembler(object: &CodeObject) -> Failure {
+    let message = format!("instructions of {} are not decoded", object.target_id);
+    Failure::new(Exit::File, "no_disassembler", message)
+}
+
+/// One kernel, or the whole object, as an assembly file: what is not assembly stands in comments.
+pub(super) fn listing(
+    object: &CodeObject,
+    kernel: Option<&Kernel>,
+    source: bool,
+) -> Result<String, Failure> {
+    let listing = ObjectListing::new(object, source).ok_or_else(|| no_disassembler(object))?;
+    let listing = kernel.map_or(listing, |kernel| listing.of_kernel(kernel));
+    Ok(listing.annotated().to_string())
+}
+
+/// The instructions of one kernel, or of every function of the object.
 pub(super) fn disassemble(
     object: &CodeObject,
     kernel: Option<&Kernel>,
@@ -31,10 +47,10 @@ pub(super) fn disassemble(
 ) -> Result<Vec<CodeView>, Failure> {
     let code = Code { object };
     if code.family().is_none() {
-        let message = format!("instructions of {} are not decoded", object.target_id);
-        return Err(Failure::new(Exit::File, "no_disassembler", message));
+        return Err(no_disassembler(object));
     }
-    let view = |(name, start, size): (String, u64, u64)| {
+    let view = |function: Function| {
+        let start = function.vaddr;
         let located = |line: Line| {
             let source = if source {
                 code.source(line.address)
@@ -44,76 +60,18 @@ pub(super) fn disassemble(
             InstructionView { line, source }
         };
         let instructions = code
-            .instructions(start, start.saturating_add(size))
+            .instructions(start, start.saturating_add(function.size))
             .map(located)
             .collect();
         CodeView {
-            symbol: name,
+            symbol: function.name,
             address: start,
             instructions,
         }
     };
-    Ok(functions(object, kernel).into_iter().map(view).collect())
-}
-
-/// Name, address and size of the functions to show, by address.
-fn functions(object: &CodeObject, kernel: Option<&Kernel>) -> Vec<(String, u64, u64)> {
-    let symbols = object.static_symbols.iter().chain(&object.dynamic_symbols);
-    let mut functions: Vec<(String, u64, u64)> = symbols
-        .filter(|symbol| symbol.kind == SymbolType::FUNC && symbol.is_defined())
-        .map(|symbol| (symbol.name.clone(), symbol.value, symbol.size))
-        .collect();
-    // Kernels of stripped objects have no function symbol; they end where the next begins, or with the segment.
-    for kernel in &object.kernels {
-        if !functions
-            .iter()
-            .any(|(_, start, _)| *start == kernel.entry_vaddr)
-        {
-            let next = object
-                .kernels
-                .iter()
-                .map(|other| other.entry_vaddr)
-                .filter(|entry| *entry > kernel.entry_vaddr)
-                .min();
-            functions.push((
-                kernel.name.clone(),
-                kernel.entry_vaddr,
-                next.map_or(u64::MAX, |next| next - kernel.entry_vaddr),
-            ));
-        }
-    }
-    functions.sort_by_key(|(_, start, _)| *start);
-    functions.dedup_by_key(|(_, start, _)| *start);
+    let mut functions = object.functions();
     if let Some(kernel) = kernel {
-        functions.retain(|(_, start, _)| *start == kernel.entry_vaddr);
+        functions.retain(|function| function.vaddr == kernel.entry_vaddr);
     }
-    functions
-}
-
-/// Writes the code as `llvm-objdump -d` lays it out.
-pub(super) fn write(views: &[CodeView], out: &mut dyn Write) -> io::Result<()> {
-    for view in views {
-        writeln!(out, "\n{:016x} <{}>:", view.address, view.symbol)?;
-        let mut last: Option<&str> = None;
-        for instruction in &view.instructions {
-            let source = instruction.source.as_deref();
-            if source.is_some() && source != last {
-                writeln!(out, "; {}", source.unwrap_or_default())?;
-                last = source;
-            }
-            let Line {
-                address,
-                text,
-                words,
-                target,
-                ..
-            } = &instruction.line;
-            let target = target
-                .as_ref()
-                .map(|target| format!(" <{target}>"))
-                .unwrap_or_default();
-            writeln!(out, "    {text:<56} // {address:012X}: {words}{target}")?;
-        }
-    }
-    Ok(())
+    Ok(functions.into_iter().map(view).collect())
 }

@@ -140,6 +140,8 @@ struct Selected {
     descriptors: Vec<DescriptorView>,
     kernarg: Vec<(String, Vec<FieldView>)>,
     code: Vec<CodeView>,
+    /// The same as text.
+    listing: Option<String>,
     metadata: Option<Vec<u8>>,
     metadata_yaml: Option<String>,
     printf: Vec<String>,
@@ -162,7 +164,7 @@ struct LoadReport {
 }
 
 /// What the text shows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Parts {
     list: bool,
     kernels: bool,
@@ -189,6 +191,15 @@ impl Parts {
             kernarg: args.kernarg.is_some(),
             disassembly: args.disassemble.is_some(),
         }
+    }
+
+    /// Whether code is all that is shown.
+    fn only_disassembly(self) -> bool {
+        let code = Self {
+            disassembly: true,
+            ..Self::default()
+        };
+        self == code
     }
 }
 
@@ -289,7 +300,14 @@ pub(super) fn run(args: &LoadArgs, context: &Context) -> anyhow::Result<Outcome>
         None => (None, failure),
     };
     if !args.list {
-        report.selected = Some(select(entry, object, &reason, args, loaded.as_ref())?);
+        report.selected = Some(select(
+            entry,
+            object,
+            &reason,
+            args,
+            loaded.as_ref(),
+            context.format,
+        )?);
     }
     Ok(match failure {
         Some(failure) => Outcome::failed(report, failure),
@@ -348,19 +366,25 @@ fn select(
     reason: &str,
     args: &LoadArgs,
     loaded: Option<&LoadedExecutable>,
+    format: Format,
 ) -> Result<Selected, Failure> {
     let kernarg = match args.kernarg.as_deref() {
         None => Vec::new(),
         Some("") => object.kernels.iter().collect(),
         Some(name) => vec![find_kernel(object, name)?],
     };
-    let code = match args.disassemble.as_deref() {
-        None => Vec::new(),
-        Some("") => disassemble::disassemble(object, None, args.source)?,
-        Some(name) => {
-            disassemble::disassemble(object, Some(find_kernel(object, name)?), args.source)?
+    let (mut code, mut listing) = (Vec::new(), None);
+    if let Some(name) = args.disassemble.as_deref() {
+        let kernel = match name {
+            "" => None,
+            name => Some(find_kernel(object, name)?),
+        };
+        if format == Format::Human {
+            listing = Some(disassemble::listing(object, kernel, args.source)?);
+        } else {
+            code = disassemble::disassemble(object, kernel, args.source)?;
         }
-    };
+    }
     Ok(Selected {
         index: entry.index,
         reason: reason.to_owned(),
@@ -387,6 +411,7 @@ fn select(
             .map(|kernel| (kernel.name.clone(), describe::kernarg(object, kernel)))
             .collect(),
         code,
+        listing,
         metadata: object.metadata_bytes().map(<[u8]>::to_vec),
         metadata_yaml: object.metadata_yaml.clone(),
         printf: object

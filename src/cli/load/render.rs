@@ -17,28 +17,16 @@ pub(super) fn metadata(bytes: Option<&[u8]>) -> Value {
 
 /// Writes the report, narrowed to the parts asked for.
 pub(super) fn human(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "file       {} ({}, {})",
-        report.file,
-        report.container,
-        human_bytes(report.size_bytes)
-    )?;
-    if let Some(device) = &report.device {
-        writeln!(out, "device     {device}")?;
-    }
-    write_entries(report, out)?;
-    for name in &report.extracted {
-        writeln!(out, "extracted  {name}")?;
+    let mut head = Vec::new();
+    write_head(report, &mut head)?;
+    let only_code = report.parts.only_disassembly();
+    for line in String::from_utf8_lossy(&head).lines() {
+        // so that the whole can be given to an assembler
+        writeln!(out, "{}{line}", if only_code { "// " } else { "" })?;
     }
     let Some(selected) = &report.selected else {
         return Ok(());
     };
-    writeln!(
-        out,
-        "selected   entry {} ({})",
-        selected.index, selected.reason
-    )?;
     let parts = report.parts;
     if parts.kernels {
         selected
@@ -78,8 +66,8 @@ pub(super) fn human(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> 
             table.write_aligned(out, "  ")?;
         }
     }
-    if parts.disassembly {
-        super::disassemble::write(&selected.code, out)?;
+    if let Some(listing) = &selected.listing {
+        write!(out, "\n{listing}")?;
     }
     if parts.metadata {
         writeln!(out, "\nmetadata")?;
@@ -87,6 +75,32 @@ pub(super) fn human(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> 
             Some(yaml) => writeln!(out, "{}", yaml.trim_end())?,
             None => writeln!(out, "{:#}", metadata(selected.metadata.as_deref()))?,
         }
+    }
+    Ok(())
+}
+
+/// What the file is, and which of its entries the rest is about.
+fn write_head(report: &LoadReport, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "file       {} ({}, {})",
+        report.file,
+        report.container,
+        human_bytes(report.size_bytes)
+    )?;
+    if let Some(device) = &report.device {
+        writeln!(out, "device     {device}")?;
+    }
+    write_entries(report, out)?;
+    for name in &report.extracted {
+        writeln!(out, "extracted  {name}")?;
+    }
+    if let Some(selected) = &report.selected {
+        writeln!(
+            out,
+            "selected   entry {} ({})",
+            selected.index, selected.reason
+        )?;
     }
     Ok(())
 }

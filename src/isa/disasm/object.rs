@@ -6,7 +6,7 @@ use std::fmt;
 use super::super::family::IsaFamily;
 use super::kernel::KernelDirectives;
 use super::listing::{Line, Listing};
-use crate::loader::{CodeObject, Symbol, SymbolPlace, SymbolType, WaveSize};
+use crate::loader::{CodeObject, Kernel, Symbol, SymbolPlace, SymbolType, WaveSize};
 
 /// `SHF_EXECINSTR`.
 const EXECUTABLE: u64 = 4;
@@ -17,6 +17,8 @@ pub struct ObjectListing<'a> {
     object: &'a CodeObject,
     family: IsaFamily,
     source: bool,
+    annotated: bool,
+    kernel: Option<&'a Kernel>,
 }
 
 impl<'a> ObjectListing<'a> {
@@ -29,31 +31,63 @@ impl<'a> ObjectListing<'a> {
             object,
             family: IsaFamily::of_target(target.name, target.family.name())?,
             source,
+            annotated: false,
+            kernel: None,
         })
     }
 
-    /// Address and bytes of each piece of code: executable sections, or segments of an object without sections.
+    /// The same with each instruction's address, words and the place that a branch goes to behind it, as comments.
+    #[must_use]
+    pub const fn annotated(self) -> Self {
+        Self {
+            annotated: true,
+            ..self
+        }
+    }
+
+    /// Only a kernel's own function, and its descriptor.
+    #[must_use]
+    pub const fn of_kernel(self, kernel: &'a Kernel) -> Self {
+        Self {
+            kernel: Some(kernel),
+            ..self
+        }
+    }
+
+    /// Address and bytes of each piece of code: executable sections, or segments of an object without sections; the one
+    /// function that is asked for.
     pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
         let object = self.object;
+        let kernel = self.kernel.map(|kernel| kernel.entry_vaddr);
+        let function = kernel.and_then(|entry| {
+            let mut functions = object.functions().into_iter();
+            functions.find(|function| function.vaddr == entry)
+        });
+        let whole = function.is_none();
+        let function = function.map(|function| (function.vaddr, function.size));
         let sections = object
             .sections
             .iter()
-            .filter(|section| section.flags & EXECUTABLE != 0)
+            .filter(move |section| whole && section.flags & EXECUTABLE != 0)
             .map(|section| (section.vaddr, section.size));
         let segments = object
             .segments
             .iter()
-            .filter(|segment| object.sections.is_empty() && segment.flags.executable())
+            .filter(move |segment| {
+                whole && object.sections.is_empty() && segment.flags.executable()
+            })
             .map(|segment| (segment.vaddr, segment.file_size));
-        sections
+        function
+            .into_iter()
+            .chain(sections)
             .chain(segments)
             .filter_map(move |(vaddr, size)| Some((vaddr, object.bytes_at(vaddr, size)?)))
     }
 
-    /// Whether the object's code is for 64 lanes: as its first kernel's. Objects hardly mix them.
+    /// Whether the code is for 64 lanes: as the kernel's that is asked for, or the object's first. Objects hardly mix them.
     #[must_use]
     pub fn wave64(&self) -> bool {
-        match self.object.kernels.first() {
+        match self.kernel.or(self.object.kernels.first()) {
             Some(kernel) => kernel.wave_size == WaveSize::Wave64,
             None => !self.family.has_wave32(),
         }
@@ -90,7 +124,11 @@ impl fmt::Display for ObjectListing<'_> {
         let target = self.object.target_id;
         writeln!(f, "\t.amdgcn_target \"amdgcn-amd-amdhsa--{target}\"")?;
         writeln!(f, "\t.text")?;
-        for symbol in self.functions() {
+        let shown = |symbol: &&Symbol| {
+            self.kernel
+                .is_none_or(|kernel| kernel.entry_vaddr == symbol.value)
+        };
+        for symbol in self.functions().filter(shown) {
             writeln!(f, "\t.globl {0}\n\t.type {0},@function", symbol.name)?;
         }
         for (vaddr, code) in self.code() {
@@ -104,13 +142,38 @@ impl fmt::Display for ObjectListing<'_> {
                 {
                     writeln!(f, "\t; {place}")?;
                 }
-                writeln!(f, "{line}")?;
+                match &line {
+                    Line::Instruction {
+                        address,
+                        inst,
+                        text,
+                        target,
+                    } if self.annotated => {
+                        write!(f, "\t{text:<56} // {address:012X}:")?;
+                        for word in inst.words.iter().take(usize::from(inst.len) / 4) {
+                            write!(f, " {word:08X}")?;
+                        }
+                        if let Some(place) = target.and_then(|at| self.object.symbolize(at)) {
+                            write!(f, " <{place}>")?;
+                        }
+                        writeln!(f)?;
+                    }
+                    Line::Label { address, name } if self.annotated => {
+                        writeln!(f, "{:<64} // {address:012X}", format_args!("{name}:"))?;
+                    }
+                    _ => writeln!(f, "{line}")?,
+                }
             }
         }
-        if !self.object.kernels.is_empty() {
+        let shown = |kernel: &&Kernel| {
+            self.kernel
+                .is_none_or(|only| only.entry_vaddr == kernel.entry_vaddr)
+        };
+        let kernels = || self.object.kernels.iter().filter(shown);
+        if kernels().next().is_some() {
             writeln!(f, "\t.rodata\n\t.p2align 6")?;
         }
-        for kernel in &self.object.kernels {
+        for kernel in kernels() {
             let directives = KernelDirectives {
                 name: &kernel.name,
                 descriptor: &kernel.descriptor,

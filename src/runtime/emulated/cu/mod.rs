@@ -28,6 +28,8 @@ mod integer_tests;
 mod launch;
 mod memory;
 mod microop;
+#[cfg(test)]
+mod mode_tests;
 mod ops;
 mod program;
 mod run;

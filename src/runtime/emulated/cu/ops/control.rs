@@ -5,6 +5,7 @@
 //! `imm` is the target micro-op of a branch, `aux` how many instructions the block has, its terminator included.
 use crate::runtime::emulated::cu::microop::{MicroOp, STOP, Slot};
 use crate::runtime::emulated::cu::simd::Vector;
+use crate::runtime::emulated::cu::translate::Mode;
 use crate::runtime::emulated::cu::wave::{Cx, Event, layout};
 use crate::runtime::instrument::FaultKind;
 
@@ -303,6 +304,15 @@ pub(crate) fn s_round_mode<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: 
 #[inline(always)]
 pub(crate) fn s_denorm_mode<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     let mode = cx.s32(Slot::scalar(layout::MODE)) & !0xf0 | (op.imm as u32 & 0xf) << 4;
+    set_mode(cx, op, pc, mode)
+}
+
+/// Lets vector instructions be passed over while the bit S1 of S0 is set (AMD CDNA3 ISA, S_SETVSKIP).
+#[inline(always)]
+pub(crate) fn s_setvskip<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let skip = cx.s32(op.a) >> (cx.s32(op.b) & 31) & 1;
+    let bit = 1 << Mode::VSKIP;
+    let mode = cx.s32(Slot::scalar(layout::MODE)) & !bit | skip << Mode::VSKIP;
     set_mode(cx, op, pc, mode)
 }
 

@@ -157,7 +157,8 @@ fn flow(inst: &Inst, address: u64) -> Flow {
         | Sem::s_setreg_b32
         | Sem::s_setreg_imm32_b32
         | Sem::s_round_mode
-        | Sem::s_denorm_mode => Flow {
+        | Sem::s_denorm_mode
+        | Sem::s_setvskip => Flow {
             ends_block: true,
             ..straight
         },
@@ -192,8 +193,10 @@ pub(super) struct Translator<'a> {
 pub(crate) struct Mode(pub(crate) u32);
 
 impl Mode {
-    /// The bits that matter: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
-    const RELEVANT: u32 = 0x3ff | 1 << 23;
+    /// The bits that matter: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL, VSKIP.
+    const RELEVANT: u32 = 0x3ff | 1 << 23 | 1 << Self::VSKIP;
+    /// The bit of GFX9 that makes vector instructions be passed over.
+    pub(crate) const VSKIP: u32 = 28;
 
     /// From the MODE register.
     pub(crate) const fn new(register: u32) -> Self {
@@ -226,6 +229,9 @@ impl Mode {
     }
     const fn fp16_ovfl(self) -> bool {
         self.0 >> 23 & 1 != 0
+    }
+    const fn vskip(self) -> bool {
+        self.0 >> Self::VSKIP & 1 != 0
     }
 }
 
@@ -276,6 +282,7 @@ impl Translator<'_> {
         let done = match inst.row.sem {
             Err(reason) => Err(Refusal::unsupported(reason)),
             Ok(Sem::elide) => Ok(()),
+            Ok(_) if self.is_skipped(inst) => Ok(()),
             Ok(sem) => match inst.row.encoding {
                 Encoding::Sop1
                 | Encoding::Sop2
@@ -395,6 +402,13 @@ pub(crate) fn translate(
 }
 
 impl Translator<'_> {
+    /// Whether MODE.VSKIP passes over the instruction (AMD CDNA3 ISA, "S_SETVSKIP": what is no scalar instruction).
+    fn is_skipped(&self, inst: &Inst) -> bool {
+        use Encoding::{Smem, Sop1, Sop2, Sopc, Sopk, Sopp};
+        let scalar = matches!(inst.row.encoding, Sop1 | Sop2 | Sopc | Sopk | Sopp | Smem);
+        self.mode.vskip() && !self.family.has_wave32() && !scalar
+    }
+
     /// Accounts for a block that ends without an instruction that does so.
     fn flush_count(&mut self, count: &mut u32) {
         if *count > 0 {
