@@ -2,8 +2,9 @@
 //!
 //! Slow, so ignored by default: `cargo test --release --test isa_round_trip -- --ignored --nocapture`, with
 //! `ROCR_WORDS` for the number of words of each family (default 100000; a million takes minutes). Oracle: `llvm-mc-19`,
-//! hence only families that LLVM 19 knows; lines that it refuses are counted. They are operands that hardware reads
-//! and the assembler does not take, and 16-bit registers, for which LLVM 19 has older names.
+//! and for the families that it does not know a clang 22 that `ROCR_CLANG22` names (`zig clang`, words separated by
+//! spaces). Lines that they refuse are counted. They are operands that hardware reads and the assembler does not take,
+//! and 16-bit registers, for which LLVM 19 has older names.
 #![allow(
     clippy::panic,
     clippy::print_stderr,
@@ -17,6 +18,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use object::{Object as _, ObjectSection as _};
 use rocr::isa::{
     Encoding, Generation, Inst, IsaFamily, MAX_BYTES, Operand, Ty, decode, disassemble,
 };
@@ -35,6 +37,9 @@ const FAMILIES: [(IsaFamily, &str); 11] = [
     (IsaFamily::Gfx1151, "+wavefrontsize32"),
     (IsaFamily::Gfx1200, "+wavefrontsize32"),
 ];
+
+/// Families that LLVM 19 does not know.
+const NEWER: [IsaFamily; 2] = [IsaFamily::Gfx950, IsaFamily::Gfx1250];
 
 /// Marsaglia's xorshift: the words of a run can be had again.
 struct Random(u64);
@@ -109,6 +114,65 @@ fn assemble(cpu: &str, features: &str, lines: &[String]) -> Option<Vec<Option<Ve
     )
 }
 
+/// Bytes between the beginnings of two lines' code in an object.
+const SLOT: usize = 32;
+
+/// The same by a driver that makes an object: once for the lines that it refuses, once without them.
+fn assemble_by_driver(driver: &str, cpu: &str, lines: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
+    let folder = tempfile::tempdir().ok()?;
+    let (source, object) = (folder.path().join("t.s"), folder.path().join("t.o"));
+    let mut words = driver.split(' ');
+    let program = words.next()?;
+    let words: Vec<&str> = words.collect();
+    let run = |text: String| {
+        std::fs::write(&source, text).ok()?;
+        let output = Command::new(program)
+            .args(&words)
+            .args(["-target", "amdgcn-amd-amdhsa", "-c", "-x", "assembler"])
+            .arg(format!("-mcpu={cpu}"))
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .output();
+        output.ok()
+    };
+    let first = run(lines.join("\n") + "\n")?;
+    let errors = String::from_utf8_lossy(&first.stderr).into_owned();
+    let refused: BTreeSet<usize> = errors
+        .lines()
+        .filter_map(|line| line.split_once("t.s:")?.1.split_once(": error:"))
+        .filter_map(|(place, _)| place.split(':').next()?.parse().ok())
+        .collect();
+    assert!(
+        first.status.success() || !refused.is_empty(),
+        "{driver}: {errors}"
+    );
+    let taken = (1..=lines.len())
+        .zip(lines)
+        .filter(|(number, _)| !refused.contains(number));
+    let text: String = taken
+        .map(|(_, line)| format!(".p2align 5\n{line}\n"))
+        .collect();
+    let second = run(text)?;
+    assert!(
+        second.status.success(),
+        "{driver}: {}",
+        String::from_utf8_lossy(&second.stderr)
+    );
+    let bytes = std::fs::read(&object).ok()?;
+    let file = object::File::parse(&bytes[..]).ok()?;
+    let code = file.section_by_name(".text")?.data().ok()?.to_vec();
+    let mut slots = code.chunks(SLOT).map(<[u8]>::to_vec);
+    let made = (1..=lines.len()).map(|number| {
+        if refused.contains(&number) {
+            None
+        } else {
+            slots.next()
+        }
+    });
+    Some(made.collect())
+}
+
 /// Words whose text names an equal other form, as LLVM's own text does: an inline float of a 16-bit integer (and of a
 /// scalar comparison of halves) prints as its bits, several masks of `ds_swizzle_b32` are one permutation; LLVM 19 drops DLC of RDNA1's and RDNA2's buffer atomics, SCC
 /// of gfx90a's atomics, and all but 5 bits of RDNA4's prefetch lengths. Images and exports keep no operands.
@@ -136,7 +200,9 @@ fn same(a: &Inst, b: &Inst) -> bool {
     a.row == b.row && a.operands == b.operands && a.dual == b.dual && a.mods == b.mods
 }
 
-fn check(family: IsaFamily, features: &str, words: usize) -> Option<usize> {
+type Assembler<'a> = &'a dyn Fn(&[String]) -> Option<Vec<Option<Vec<u8>>>>;
+
+fn check(family: IsaFamily, words: usize, assemble: Assembler<'_>) -> Option<usize> {
     let wave64 = !family.has_wave32();
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ family as u64);
     let (mut agreed, mut refused, mut failures) = (0_usize, 0_usize, Vec::new());
@@ -156,7 +222,7 @@ fn check(family: IsaFamily, features: &str, words: usize) -> Option<usize> {
             .iter()
             .map(|inst| disassemble(family, inst, None))
             .collect();
-        let made = assemble(family.name(), features, &lines)?;
+        let made = assemble(&lines)?;
         for ((inst, line), bytes) in instructions.iter().zip(&lines).zip(made) {
             let Some(bytes) = bytes else {
                 refused += 1;
@@ -194,9 +260,26 @@ fn random_words_come_back_through_text() {
         .unwrap_or(100_000);
     let mut differ = 0;
     for (family, features) in FAMILIES {
-        match check(family, features, words) {
+        match check(family, words, &|lines| {
+            assemble(family.name(), features, lines)
+        }) {
             Some(count) => differ += count,
             None => eprintln!("skipped: no llvm-mc-19"),
+        }
+    }
+    for family in NEWER {
+        let driver = std::env::var("ROCR_CLANG22").ok();
+        let made = driver.as_deref().and_then(|driver| {
+            check(family, words, &|lines| {
+                assemble_by_driver(driver, family.name(), lines)
+            })
+        });
+        match made {
+            Some(count) => differ += count,
+            None => eprintln!(
+                "skipped: ROCR_CLANG22 names no assembler for {}",
+                family.name()
+            ),
         }
     }
     assert_eq!(differ, 0);

@@ -30,6 +30,19 @@ pub struct KernelRequirements {
     pub group_segment_fixed_bytes: u32,
     /// `.private_segment_fixed_size`: scratch bytes of a work-item.
     pub private_segment_fixed_bytes: u32,
+    /// Vector registers, by the descriptor.
+    pub registers: Option<RegisterNeed>,
+}
+
+/// What a workgroup's waves need of the register files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterNeed {
+    /// Work-items of a wave.
+    pub lanes: u32,
+    /// Vector registers that a wave takes, accumulation registers of a unified file included.
+    pub vgprs: u32,
+    /// Waves of so many registers that fit where a workgroup runs.
+    pub waves_that_fit: u32,
 }
 
 /// What an agent allows.
@@ -157,6 +170,20 @@ pub enum GeometryError {
         /// The agent's limit.
         limit_bytes: u32,
     },
+    /// More waves than the vector registers hold.
+    #[error(
+        "a workgroup of {size} work-items is {waves} waves of {} VGPRs each; the register files hold {} of them, so at \
+         most {} work-items",
+        need.vgprs, need.waves_that_fit, need.waves_that_fit * need.lanes
+    )]
+    Registers {
+        /// Work-items.
+        size: u64,
+        /// Waves that they make.
+        waves: u64,
+        /// What each needs.
+        need: RegisterNeed,
+    },
     /// Too much scratch.
     #[error("{bytes} bytes of scratch a work-item; the agent allows {limit_bytes}")]
     PrivateSegment {
@@ -182,6 +209,7 @@ impl GeometryError {
             | Self::WorkgroupSize { .. }
             | Self::RequiredWorkgroupSize { .. } => HsaStatus::ERROR_INVALID_ARGUMENT,
             Self::GroupSegment { .. } => HsaStatus::ERROR_INVALID_ALLOCATION,
+            Self::Registers { .. } => HsaStatus::ERROR_INVALID_ISA,
             Self::PrivateSegment { .. } => HsaStatus::ERROR_OUT_OF_RESOURCES,
         }
     }
@@ -303,6 +331,12 @@ impl Geometry {
                 limit_bytes: limits.group_segment_max_bytes,
             });
         }
+        if let Some(need) = kernel.registers {
+            let waves = size.div_ceil(need.lanes.max(1).into());
+            if waves > need.waves_that_fit.into() {
+                return Err(GeometryError::Registers { size, waves, need });
+            }
+        }
         if private > limits.private_segment_max_bytes {
             return Err(GeometryError::PrivateSegment {
                 bytes: private,
@@ -393,6 +427,25 @@ mod tests {
             (512, 3000)
         );
         assert_eq!(geometry.dimensions, 2);
+    }
+
+    /// Waves of 136 VGPRs: three on a SIMD of 512, twelve on four.
+    #[test]
+    fn registers_limit_a_workgroup() {
+        let kernel = KernelRequirements {
+            registers: Some(RegisterNeed {
+                lanes: 64,
+                vgprs: 136,
+                waves_that_fit: 12,
+            }),
+            ..KernelRequirements::default()
+        };
+        assert_eq!(check(&[4096], &[768], kernel, 0), Ok(()));
+        assert_eq!(
+            check(&[4096], &[1024], kernel, 0).unwrap_err(),
+            "a workgroup of 1024 work-items is 16 waves of 136 VGPRs each; the register files hold 12 of them, so at most \
+             768 work-items / 0x100f"
+        );
     }
 
     #[test]

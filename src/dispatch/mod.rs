@@ -11,11 +11,13 @@ pub mod layout;
 pub mod output;
 pub mod packet;
 pub mod ring;
+#[cfg(test)]
+mod ring_model;
 mod wire;
 
 pub use crate::loader::HsaStatus;
 pub use exception::QueueError;
-pub use geometry::{Geometry, GeometryError, KernelRequirements, LaunchLimits};
+pub use geometry::{Geometry, GeometryError, KernelRequirements, LaunchLimits, RegisterNeed};
 pub use kernarg::{KernargBuilder, KernargError};
 pub use packet::{
     AgentDispatchPacket, AqlPacket, BarrierPacket, BarrierValuePacket, FenceScope, Header,

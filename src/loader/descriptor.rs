@@ -286,6 +286,12 @@ impl KernelDescriptor {
         }
     }
 
+    /// Whether a workgroup may spread over both compute units of a WGP.
+    #[must_use]
+    pub fn is_wgp_mode(&self, target: &Target) -> bool {
+        target.resources.has_wgp && self.flag(target.family, "workgroup_processor_mode")
+    }
+
     /// Registers of one wave, from the granulated counts and `accum_offset`.
     #[must_use]
     pub fn registers(&self, target: &Target) -> RegisterCounts {

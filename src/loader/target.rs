@@ -221,6 +221,22 @@ impl Resources {
         }
     }
 
+    /// Waves of `vgprs` allocated vector registers that one SIMD holds; `None` where the size does not exist.
+    #[must_use]
+    pub fn waves_by_vgprs(&self, wave: WaveSize, vgprs: u32) -> Option<u32> {
+        let file = self.vgprs(wave)?;
+        let granule = u32::from(file.allocation_granule).max(1);
+        let waves = u32::from(file.total) / vgprs.max(1).next_multiple_of(granule);
+        Some(waves.min(self.max_waves_per_simd.into()))
+    }
+
+    /// SIMDs that the waves of one workgroup may lie on: those of a compute unit, of a WGP in WGP mode.
+    #[must_use]
+    pub fn simds_of_workgroup(&self, wgp_mode: bool) -> u32 {
+        let units = if self.has_wgp && wgp_mode { 2 } else { 1 };
+        units * u32::from(self.simds_per_cu)
+    }
+
     /// True when the target has waves of that size.
     #[must_use]
     pub const fn supports_wave(&self, wave: WaveSize) -> bool {

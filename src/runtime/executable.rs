@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::agent::Agent;
 use super::error::RuntimeError;
 use super::memory::Buffer;
-use crate::dispatch::KernelRequirements;
+use crate::dispatch::{KernelRequirements, RegisterNeed};
 use crate::executable::{
     Executable, ExecutableError, FrozenExecutable, KernelSymbol, SegmentMemory, SegmentMemoryError,
     VariableSymbol,
@@ -231,6 +231,20 @@ impl Kernel {
         &self.executable
     }
 
+    fn register_need(&self) -> Option<RegisterNeed> {
+        let kernel = self.symbol().kernel();
+        let target = self.executable.agent().target().target.concrete();
+        let resources = &target.resources;
+        let vgprs = kernel.registers.allocated_vgprs;
+        let on_one_simd = resources.waves_by_vgprs(kernel.wave_size, vgprs)?;
+        let simds = resources.simds_of_workgroup(kernel.descriptor.is_wgp_mode(target));
+        Some(RegisterNeed {
+            lanes: kernel.wave_size.lanes(),
+            vgprs,
+            waves_that_fit: on_one_simd * simds,
+        })
+    }
+
     /// What it was compiled for.
     #[must_use]
     pub fn requirements(&self) -> KernelRequirements {
@@ -249,6 +263,7 @@ impl Kernel {
                 .then(|| most.map(Option::unwrap_or_default)),
             group_segment_fixed_bytes: kernel.lds_size(),
             private_segment_fixed_bytes: kernel.scratch_size(),
+            registers: self.register_need(),
         }
     }
 }

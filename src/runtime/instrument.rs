@@ -112,7 +112,7 @@ pub struct WaveSnapshot {
 }
 
 /// What a dispatch executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionCounters {
     /// Instructions issued by all waves, waits and nops included.
     pub wave_instructions: u64,
@@ -120,6 +120,128 @@ pub struct ExecutionCounters {
     pub waves: u64,
     /// Workgroups launched.
     pub workgroups: u64,
+    /// More, where it was asked for.
+    pub detailed: Option<Box<DetailedCounters>>,
+}
+
+impl std::ops::AddAssign for ExecutionCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.wave_instructions += other.wave_instructions;
+        self.waves += other.waves;
+        self.workgroups += other.workgroups;
+        if let Some(detailed) = other.detailed {
+            **self.detailed.get_or_insert_default() += *detailed;
+        }
+    }
+}
+
+/// What kind of instruction it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum InstructionClass {
+    /// Vector arithmetic.
+    Valu,
+    /// Matrix operations: MFMA, SMFMAC, WMMA, SWMMAC.
+    Matrix,
+    /// Scalar arithmetic.
+    Salu,
+    /// Scalar loads and what else is SMEM.
+    ScalarMemory,
+    /// Flat, global, scratch and buffer instructions.
+    VectorMemory,
+    /// LDS instructions, those that only move data between lanes included.
+    Lds,
+    /// Branches, conditional or not, and calls.
+    Branch,
+    /// Barriers, messages, sleeps and the end.
+    Control,
+    /// Waits, no-operations and hints, which take no effect on an embedded device.
+    Wait,
+}
+
+impl InstructionClass {
+    /// Every class, with the name of its counter.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Valu, "valu"),
+        (Self::Matrix, "matrix"),
+        (Self::Salu, "salu"),
+        (Self::ScalarMemory, "scalar_memory"),
+        (Self::VectorMemory, "vector_memory"),
+        (Self::Lds, "lds"),
+        (Self::Branch, "branch"),
+        (Self::Control, "control"),
+        (Self::Wait, "wait"),
+    ];
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Segment {
+    /// Everything that is none of the others.
+    Global,
+    /// The workgroup's LDS.
+    Lds,
+    /// The work-item's private memory.
+    Scratch,
+    /// The kernarg segment.
+    Kernarg,
+    /// The dispatch packet.
+    Packet,
+}
+
+impl Segment {
+    /// Every segment, in order.
+    pub const ALL: [Self; 5] = [
+        Self::Global,
+        Self::Lds,
+        Self::Scratch,
+        Self::Kernarg,
+        Self::Packet,
+    ];
+}
+
+/// What dispatches did in detail: counted only where [`Instrument::set_detailed_counters`] asked for it. Lanes that are off
+/// do not count; bytes are those that instructions ask for, before caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetailedCounters {
+    /// By [`InstructionClass`].
+    pub instructions: [u64; 9],
+    /// Bytes read and written, by [`Segment`]; an atomic does both.
+    pub bytes: [[u64; 2]; 5],
+    /// Active lanes of all vector instructions.
+    pub active_lanes: u64,
+    /// Lanes of all vector instructions, active or not.
+    pub lanes: u64,
+    /// How often EXEC was narrowed to some of a wave's active lanes but not all.
+    pub divergent_branches: u64,
+    /// Cycles that LDS accesses take beyond those without conflicts, on 32 banks of a dword each.
+    pub lds_bank_conflicts: u64,
+}
+
+impl DetailedCounters {
+    /// Adds an access of `bytes`; bit 0 of `access` says that it reads, bit 1 that it writes.
+    pub(crate) fn add_bytes(&mut self, segment: Segment, access: u32, bytes: u64) {
+        for (bit, sum) in self.bytes[segment as usize].iter_mut().enumerate() {
+            if access >> bit & 1 != 0 {
+                *sum += bytes;
+            }
+        }
+    }
+}
+
+impl std::ops::AddAssign for DetailedCounters {
+    fn add_assign(&mut self, other: Self) {
+        let sums = self.instructions.iter_mut().zip(other.instructions);
+        sums.for_each(|(sum, add)| *sum += add);
+        let sums = self.bytes.as_flattened_mut().iter_mut();
+        let adds = other.bytes.as_flattened().iter();
+        sums.zip(adds).for_each(|(sum, add)| *sum += add);
+        self.active_lanes += other.active_lanes;
+        self.lanes += other.lanes;
+        self.divergent_branches += other.divergent_branches;
+        self.lds_bank_conflicts += other.lds_bank_conflicts;
+    }
 }
 
 /// How an emulated device executes.
@@ -193,6 +315,9 @@ pub trait Instrument: Send + Sync {
     /// Chooses the vector back end of dispatches to come by its name (`portable`, `avx2`, `avx512`); false where there is
     /// none of that name or the CPU lacks it. Results are the same bits on each.
     fn set_vector_back_end(&self, name: &str) -> bool;
+
+    /// Whether dispatches to come are counted in detail, which makes them slower.
+    fn set_detailed_counters(&self, on: bool);
 
     /// What a queue has executed since the last call; `None` for an unknown queue.
     fn take_counters(&self, queue: QueueId) -> Option<ExecutionCounters>;

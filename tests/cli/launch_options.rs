@@ -555,3 +555,52 @@ fn mistakes_in_a_spec_are_told_with_their_line() {
     rocr(&["launch"]).exits(2);
     rocr(&["bench", "kernel", "--spec", "x.toml"]).exits(2);
 }
+
+/// Counters in detail: what the kernel's source says it must read and write.
+#[test]
+fn counters_say_what_was_executed_and_accessed() {
+    let args = [
+        "--arg",
+        "f32[1000]",
+        "--arg",
+        "f32[1000]",
+        "--arg",
+        "f32[1000]",
+        "--arg",
+        "1000",
+    ];
+    let mut words = vec![
+        "launch",
+        QUICKSTART,
+        "--grid",
+        "1024",
+        "--block",
+        "256",
+        "--json",
+        "--counters",
+    ];
+    words.extend(args);
+    let value = rocr(&words).exits(0).json();
+    let counters = &value["counters"];
+    assert_eq!(
+        (&counters["waves"], &counters["workgroups"]),
+        (&json!(16), &json!(4))
+    );
+    // two loads and a store of a dword for each of the 1000 work-items within n
+    assert_eq!(counters["read_bytes"]["global"], 2 * 4 * 1000);
+    assert_eq!(counters["written_bytes"]["global"], 4 * 1000);
+    assert_eq!(counters["read_bytes"]["lds"], 0);
+    assert!(counters["read_bytes"]["kernarg"].as_u64().unwrap() >= 16 * 28);
+    // only the last wave has work-items on both sides of n
+    assert_eq!(counters["divergent_branches"], 1);
+    assert_eq!(counters["lds_bank_conflict_cycles"], 0);
+    let classes = counters["instructions"].as_object().unwrap();
+    let sum: u64 = classes.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(counters["wave_instructions"], sum);
+    assert_eq!(counters["instructions"]["vector_memory"], 16 * 3);
+    // without the option only what costs nothing
+    words.retain(|word| *word != "--counters");
+    let value = rocr(&words).exits(0).json();
+    assert_eq!(value["counters"]["wave_instructions"], sum);
+    assert!(value["counters"].get("instructions").is_none());
+}

@@ -3,10 +3,36 @@
 //! Knows: the options and their defaults. Must not know: limits, which `dispatch` checks.
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::units::Triple;
-use crate::dispatch::{Geometry, KernelRequirements};
+use crate::dispatch::{Geometry, GeometryError, KernelRequirements};
 
 /// The workgroup where neither option nor kernel says one.
 const DEFAULT_WORKGROUP: u32 = 256;
+
+/// What to try where a geometry is refused.
+pub(super) fn hint(error: &GeometryError) -> Option<String> {
+    let hint = match error {
+        GeometryError::PartialWorkgroup { .. } => {
+            "give a grid that is a multiple of the workgroup, or --allow-partial where the code is right for a part of one"
+                .to_owned()
+        }
+        GeometryError::RequiredWorkgroupSize { required, .. } => {
+            let [x, y, z] = required;
+            format!("give --block {x},{y},{z}, or leave it out")
+        }
+        GeometryError::Registers { need, .. } => format!(
+            "give --block with at most {} work-items, or build with fewer registers (__launch_bounds__)",
+            need.lanes * need.waves_that_fit
+        ),
+        GeometryError::WorkgroupSize { limit, .. } => {
+            format!("give --block with at most {limit} work-items")
+        }
+        GeometryError::GroupSegment { .. } => {
+            "rocr load shows a kernel's static LDS; gfx950 has 160 KiB a workgroup, others 64 KiB".to_owned()
+        }
+        _ => return None,
+    };
+    Some(hint)
+}
 
 /// Resolves the options; nothing is adjusted, whatever does not agree is refused.
 pub(super) fn resolve(

@@ -3,6 +3,7 @@
 //! Knows: the options and the order of the steps. Must not know: how packets, queues or devices work.
 mod arguments;
 mod checks;
+mod counters;
 mod fault;
 mod fidelity;
 mod geometry;
@@ -246,6 +247,9 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
     session.add_lanes(usize::from(args.queues))?;
     let mut report = session.report();
     report.shows_counters = args.counters;
+    if args.counters {
+        session.count_details();
+    }
     if args.fidelity {
         report.fidelity = Some(session.fidelity());
     }
@@ -352,7 +356,10 @@ fn refused(error: DispatchError) -> Failure {
     let status = error.status();
     let text = error.to_string();
     let failure = match error {
-        DispatchError::Geometry { .. } => Failure::new(Exit::Refused, "geometry", text),
+        DispatchError::Geometry { source, .. } => Failure {
+            hint: geometry::hint(&source),
+            ..Failure::new(Exit::Refused, "geometry", text)
+        },
         DispatchError::Kernarg { .. } => Failure::new(Exit::File, "bad_metadata", text),
         DispatchError::Service { .. } => Failure::new(Exit::Refused, "service", text),
         DispatchError::NoMetadata { .. } => {

@@ -2,12 +2,14 @@
 //!
 //! Knows: what was launched and what came of it. Must not know: how.
 use super::checks::Finding;
+use super::counters::CountersView;
 use super::fault::{FaultView, WaveView};
 use super::fidelity::Fidelity;
 use crate::cli::device::DeviceView;
 use crate::cli::output::{Report, Table};
 use crate::cli::units::human_ns;
 use crate::cli::values::{Comparison, Scalar};
+use crate::runtime::instrument::ExecutionCounters;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -71,14 +73,6 @@ pub(super) struct KernargView {
     pub hex: String,
 }
 
-/// What an embedded device executed in all launches.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(super) struct CountersView {
-    pub wave_instructions: u64,
-    pub waves: u64,
-    pub workgroups: u64,
-}
-
 /// The result.
 #[derive(Debug, Default)]
 pub(super) struct LaunchReport {
@@ -116,7 +110,7 @@ pub(super) struct LaunchReport {
     /// When the last launch began and ended, on CLOCK_MONOTONIC.
     pub start_ns: Option<u64>,
     pub end_ns: Option<u64>,
-    pub counters: Option<CountersView>,
+    pub counters: Option<ExecutionCounters>,
     pub fault: Option<FaultView>,
     pub waves: Option<Vec<WaveView>>,
 }
@@ -238,7 +232,10 @@ impl Report for LaunchReport {
             put("start_ns", json!(start));
             put("end_ns", json!(end));
         }
-        put("counters", json!(self.counters));
+        put(
+            "counters",
+            json!(self.counters.as_ref().map(CountersView::from)),
+        );
         if let Some(fidelity) = &self.fidelity {
             put("fidelity", json!(fidelity));
         }
@@ -372,11 +369,7 @@ impl Report for LaunchReport {
             fidelity.human(out)?;
         }
         if let (true, Some(counters)) = (self.shows_counters, &self.counters) {
-            writeln!(
-                out,
-                "counters {} wave instructions, {} waves, {} workgroups",
-                counters.wave_instructions, counters.waves, counters.workgroups
-            )?;
+            CountersView::from(counters).human(out)?;
         }
         if let Some(waves) = &self.waves {
             super::fault::write_waves(waves, out)?;

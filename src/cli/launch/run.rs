@@ -4,7 +4,7 @@
 //! syntax, output formats.
 use super::checks::{Finding, RED_ZONE_BYTES};
 use super::fault::FaultView;
-use super::report::{CountersView, LaunchReport};
+use super::report::LaunchReport;
 use super::session::Session;
 use super::trace::Trace;
 use crate::cli::Context;
@@ -104,11 +104,8 @@ fn rounds(
                     report.launches += 1;
                     report.device_times_ns.push(done.device_time_ns);
                     report.host_times_ns.push(done.host_time_ns);
-                    if let Some(counters) = done.counters {
-                        let total = report.counters.get_or_insert(CountersView::default());
-                        total.wave_instructions += counters.wave_instructions;
-                        total.waves += counters.waves;
-                        total.workgroups += counters.workgroups;
+                    if let Some(counters) = done.counters.clone() {
+                        *report.counters.get_or_insert_default() += counters;
                     }
                     trace.launched(session.queue_id(lane), launched + lane as u64, &done);
                     session.check_on(lane, launched + lane as u64)?;

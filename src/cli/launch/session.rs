@@ -352,6 +352,13 @@ impl Session {
             .try_for_each(|expectation| expectation.check(buffers, launch, self.tolerance))
     }
 
+    /// From now on launches are counted in detail, on embedded devices.
+    pub(super) fn count_details(&self) {
+        if let Some(instrument) = self.runtime.instrument() {
+            instrument.set_detailed_counters(true);
+        }
+    }
+
     /// What the environment has changed of the device.
     pub(super) fn banners(&self) -> &[String] {
         self.runtime.banners()

@@ -16,14 +16,7 @@ pub(super) struct Occupancy {
 pub(super) fn of(kernel: &Kernel, target: &Target) -> Option<Occupancy> {
     let resources = &target.resources;
     let slots = u32::from(resources.max_waves_per_simd);
-    let file = resources.vgprs(kernel.wave_size)?;
-    let granule = u32::from(file.allocation_granule).max(1);
-    let vgprs = kernel
-        .registers
-        .allocated_vgprs
-        .max(1)
-        .next_multiple_of(granule);
-    let by_vgprs = u32::from(file.total) / vgprs;
+    let by_vgprs = resources.waves_by_vgprs(kernel.wave_size, kernel.registers.allocated_vgprs)?;
     let by_sgprs = if target.family.is_gfx10_plus() {
         slots
     } else {

@@ -32,6 +32,9 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
 
     /// Chooses how dispatches to come are executed; false where there is no such back end.
     fn set_vector_back_end(&self, name: &str) -> bool;
+
+    /// Whether dispatches to come are counted in detail.
+    fn set_detailed_counters(&self, on: bool);
 }
 
 /// A dispatch in progress.
@@ -111,6 +114,12 @@ impl ComputeUnits for Units {
             // nothing executes, whatever is chosen
             (Err(_), Some(_)) => true,
             (_, None) => false,
+        }
+    }
+
+    fn set_detailed_counters(&self, on: bool) {
+        if let Ok(engine) = &self.engine {
+            engine.set_detailed_counters(on);
         }
     }
 }

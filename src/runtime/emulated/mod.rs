@@ -553,6 +553,12 @@ impl<C: ComputeUnits> Instrument for VirtualDevice<C> {
         self.gpus.iter().all(chosen)
     }
 
+    fn set_detailed_counters(&self, on: bool) {
+        for gpu in &self.gpus {
+            gpu.compute.set_detailed_counters(on);
+        }
+    }
+
     fn take_counters(&self, queue: QueueId) -> Option<ExecutionCounters> {
         self.scheduler
             .find(queue)

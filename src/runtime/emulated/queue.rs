@@ -315,9 +315,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 
     fn account(&self, state: &mut State<C::Run>, outcome: Outcome) -> Result<(), Stop> {
-        state.counters.wave_instructions += outcome.counters.wave_instructions;
-        state.counters.waves += outcome.counters.waves;
-        state.counters.workgroups += outcome.counters.workgroups;
+        state.counters += outcome.counters;
         match outcome.fault {
             Some(fault) => Err(Stop::new(error_of(&fault), StopReason::Wave(fault))),
             None if outcome.cancelled => Err(Stop::new(

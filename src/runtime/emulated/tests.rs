@@ -97,6 +97,8 @@ impl ComputeUnits for FakeUnits {
         self.vm.register_worker()
     }
 
+    fn set_detailed_counters(&self, _on: bool) {}
+
     fn set_vector_back_end(&self, _name: &str) -> bool {
         false
     }
@@ -152,6 +154,7 @@ impl Dispatch for FakeRun {
                 wave_instructions: 10,
                 waves: 1,
                 workgroups: 1,
+                ..ExecutionCounters::default()
             };
             *self.outcome.lock().unwrap() = Some(Outcome {
                 counters,

@@ -1,7 +1,7 @@
 //! Symbols, metadata, descriptors and arguments.
 //!
 //! Knows: the command line. Must not know: the library.
-use super::{Inputs, case, content, find};
+use super::{Inputs, case, content, descriptor_offset, find};
 use crate::support::{Run, command, finish, rocr};
 use serde_json::json;
 
@@ -257,26 +257,6 @@ fn case_25_a_missing_kernel_lists_what_there_is() {
         error["message"].as_str().unwrap().contains("no kernel"),
         "{error}"
     );
-}
-
-/// Where the descriptor of a kernel lies in a file, from the symbol's address.
-fn descriptor_offset(name: &str, kernel: &str) -> usize {
-    let value = rocr(&["load", "--inspect", &case(name), "--json"])
-        .exits(0)
-        .json();
-    let kernels = value["kernels"].as_array().unwrap().iter();
-    let address = kernels.clone().find(|own| own["name"] == kernel).unwrap()["descriptor_address"]
-        .as_u64()
-        .unwrap();
-    let mut segments = value["segments"].as_array().unwrap().iter();
-    let segment = segments
-        .find(|segment| {
-            let start = segment["address"].as_u64().unwrap();
-            (start..start + segment["file_size_bytes"].as_u64().unwrap()).contains(&address)
-        })
-        .unwrap();
-    let start = segment["address"].as_u64().unwrap();
-    (address - start + segment["file_offset_bytes"].as_u64().unwrap()) as usize
 }
 
 /// Case 32, ROCR-Runtime#117: the descriptor's kernarg size is 0, or another than the metadata's.

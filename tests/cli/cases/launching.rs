@@ -20,7 +20,7 @@
 //! | 86 | `info::targets_are_one_a_line` |
 //! | 88, 89 | `launch_options::overrides_are_checked`, `an_override_is_said_and_repeated_in_a_fault` |
 //! | 91, 92 | `device_output::hostcall_may_be_left_null`, `a_full_printf_buffer_is_said` |
-use super::{Inputs, case, content, find};
+use super::{Inputs, case, content, descriptor_offset, find};
 use crate::support::{Run, object, rocr};
 use serde_json::{Value, json};
 
@@ -380,4 +380,93 @@ fn case_37_each_dispatch_has_its_own_arguments() {
 #[test]
 fn the_patched_key_exists() {
     find(&content("v5_gfx90a.hsaco"), b".max_flat_workgroup_size");
+}
+
+/// Case 41, kokkos#9402: registers that do not fit are said in terms of registers.
+#[test]
+fn case_41_too_many_registers_for_the_workgroup() {
+    let inputs = Inputs::new();
+    // the low six bits of COMPUTE_PGM_RSRC1 of kst: (16 + 1) * 8 VGPRs on gfx90a
+    let good = content("v5_gfx90a.hsaco");
+    let rsrc1 = descriptor_offset("v5_gfx90a.hsaco", "kst") + 48;
+    // kst is the first kernel; its metadata allow 256 work-items: 1024 now
+    let key = b".max_flat_workgroup_size";
+    let limit = find(&good, key) + key.len();
+    assert_eq!(good[limit..limit + 3], [0xcd, 1, 0]);
+    let edits: [(usize, &[u8]); 2] = [(rsrc1, &[good[rsrc1] & 0xc0 | 16]), (limit, &[0xcd, 4, 0])];
+    let file = inputs.patched("v5_gfx90a.hsaco", &edits);
+    let mut more = KST.to_vec();
+    (more[1], more[3]) = ("1024", "1024");
+    let error = launch(&file, "kst", &more).exits(4).error();
+    assert_eq!(error["hsa_status"], "HSA_STATUS_ERROR_INVALID_ISA");
+    let message = error["message"].as_str().unwrap();
+    for part in ["16 waves of 136 VGPRs", "12 of them", "768 work-items"] {
+        assert!(message.contains(part), "{message}");
+    }
+    (more[1], more[3]) = ("64", "64");
+    launch(&file, "kst", &more).exits(0);
+}
+
+/// Case 44, LLVM#173588: code that takes workgroups for whole is not given a part of one.
+#[test]
+fn case_44_a_partial_workgroup_where_the_kernel_forbids_it() {
+    let file = object("gfx90a", "O2", "args");
+    let more = |grid| {
+        let words = [
+            "--grid",
+            grid,
+            "--block",
+            "64",
+            "--arg",
+            "out=u32[64]:zeros",
+        ];
+        launch(&file, "args_hidden", &words)
+    };
+    let error = more("100").exits(4).error();
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains(".uniform_work_group_size") && message.contains("100"),
+        "{message}"
+    );
+    assert!(
+        error["hint"].as_str().unwrap().contains("--allow-partial"),
+        "{error}"
+    );
+    more("128").exits(0);
+    let words = [
+        "--grid",
+        "100",
+        "--block",
+        "64",
+        "--allow-partial",
+        "--arg",
+        "out=u32[64]:zeros",
+    ];
+    launch(&file, "args_hidden", &words).exits(0);
+}
+
+/// Case 79, AMDGPU.jl#1058: what a dispatch reads beside its buffers is counted apart.
+#[test]
+fn case_79_reads_of_the_packet_are_counted() {
+    let bytes = |name: &str| {
+        let file = object("gfx90a", "O2", name);
+        let words = [
+            "--grid",
+            "64",
+            "--block",
+            "64",
+            "--arg",
+            "out=u32[4096]:zeros",
+            "--counters",
+        ];
+        let value = rocr(&[&["launch", &file, "geometry", "--json"][..], &words].concat())
+            .exits(0)
+            .json();
+        value["counters"]["read_bytes"].clone()
+    };
+    // V5 finds the workgroup's size in its hidden arguments, V4 in the packet
+    let (five, four) = (bytes("geometry"), bytes("geometry_v4"));
+    assert_eq!(five["packet"], 0, "{five}");
+    assert!(four["packet"].as_u64().unwrap() >= 2, "{four}");
+    assert!(five["kernarg"].as_u64().unwrap() > 8, "{five}");
 }

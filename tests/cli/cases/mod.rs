@@ -6,6 +6,7 @@ mod kernels;
 mod launching;
 mod targets;
 
+use crate::support::rocr;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -75,6 +76,26 @@ pub(super) fn find(bytes: &[u8], what: &[u8]) -> usize {
         .windows(what.len())
         .position(|window| window == what)
         .unwrap()
+}
+
+/// Where the descriptor of a kernel lies in a file, from the symbol's address.
+pub(super) fn descriptor_offset(name: &str, kernel: &str) -> usize {
+    let value = rocr(&["load", "--inspect", &case(name), "--json"])
+        .exits(0)
+        .json();
+    let kernels = value["kernels"].as_array().unwrap().iter();
+    let address = kernels.clone().find(|own| own["name"] == kernel).unwrap()["descriptor_address"]
+        .as_u64()
+        .unwrap();
+    let mut segments = value["segments"].as_array().unwrap().iter();
+    let segment = segments
+        .find(|segment| {
+            let start = segment["address"].as_u64().unwrap();
+            (start..start + segment["file_size_bytes"].as_u64().unwrap()).contains(&address)
+        })
+        .unwrap();
+    let start = segment["address"].as_u64().unwrap();
+    (address - start + segment["file_offset_bytes"].as_u64().unwrap()) as usize
 }
 
 /// Where `e_flags` lie in an ELF header.

@@ -1,6 +1,7 @@
 //! The engine of one agent: begins dispatches, keeps decoded programs.
 //!
 //! Knows: the agent's target and address space. Must not know: queues, packets.
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
@@ -53,6 +54,8 @@ pub struct Engine {
     cache: RwLock<Arc<Cache>>,
     env: Env,
     options: EngineOptions,
+    /// Dispatches to come are counted in detail.
+    counted: AtomicBool,
 }
 
 /// The family whose tables decode a target's code, if its code is executed.
@@ -110,6 +113,7 @@ impl Engine {
             cache: RwLock::new(Arc::new(Cache::new(simd))),
             env,
             options,
+            counted: AtomicBool::new(false),
         })
     }
 
@@ -126,6 +130,11 @@ impl Engine {
                 Arc::new(Cache::new(level));
         }
         level.available()
+    }
+
+    /// Counts dispatches to come in detail, or no more.
+    pub fn set_detailed_counters(&self, on: bool) {
+        self.counted.store(on, Ordering::Relaxed);
     }
 
     fn cache(&self) -> Arc<Cache> {
@@ -154,6 +163,7 @@ impl Engine {
             family: self.family,
             shape: launch.shape,
             mode: launch.mode(),
+            counted: self.counted.load(Ordering::Relaxed),
         };
         let cache = self.cache();
         let program = cache.program(&key, &self.env, &self.vm);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::launch::Launch;
 use super::program::{Cache, Program};
+use super::tally::Tally;
 use super::translate::Mode;
 use super::wave::{CodeMap, Cx, Env, Event, layout};
 use crate::loader::target::FlatScratch;
@@ -174,6 +175,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) slot: &'a WorkerSlot,
     /// Whether the worker is wanted elsewhere.
     pub(super) stop: &'a dyn Fn() -> bool,
+    /// Where a counted program counts.
+    pub(super) tally: Option<&'a Tally>,
 }
 
 impl Group {
@@ -229,7 +232,9 @@ impl Group {
                 launch.private_bytes as usize * lanes as usize,
             );
             scalars(wave, launch, id, index as u32);
-            wave.set_pair(layout::EXEC, if live == 64 { !0 } else { (1 << live) - 1 });
+            let exec = if live == 64 { !0 } else { (1 << live) - 1 };
+            wave.set_pair(layout::EXEC, exec);
+            wave.set_pair(layout::COUNTED_EXEC, exec);
             let (x, y, z) = (
                 launch.shape.vgpr(0),
                 launch.shape.vgpr(1),
@@ -377,6 +382,7 @@ impl Group {
                 event: Event::None,
                 env: around.env,
                 code: program,
+                tally: around.tally,
             };
             execute(&mut cx, program, wave.pc);
             *retired += cx.retired;

@@ -119,6 +119,7 @@ internal! {
     go_to,
     undecoded,
     refuse,
+    count_instruction,
 }
 
 /// The handlers of one back end.

@@ -48,6 +48,8 @@ pub(super) struct Launch {
     pub(super) lds_bytes: u32,
     /// Workgroups in x, y, z.
     pub(super) groups: [u32; 3],
+    /// Bytes of the kernarg segment, as the descriptor says.
+    pub(super) kernarg_bytes: u32,
 }
 
 /// User SGPRs, and which of them are filled in per wave.
@@ -146,6 +148,24 @@ impl Launch {
         };
         let shape = wave_shape(target, rsrc1, rsrc3, wave)
             .ok_or_else(|| bad("wants a wave size that the agent lacks"))?;
+        let items: u32 = request
+            .workgroup_size
+            .iter()
+            .map(|&n| u32::from(n))
+            .product();
+        let waves = items.div_ceil(shape.lanes);
+        // gfx908's accumulation registers have a file of their own
+        let vgprs = if resources.unified_agprs {
+            shape.vgprs + shape.agprs
+        } else {
+            shape.vgprs
+        };
+        let wgp_mode = rsrc1 >> 29 & 1 != 0;
+        let fit = resources.waves_by_vgprs(wave, vgprs).unwrap_or(0)
+            * resources.simds_of_workgroup(wgp_mode);
+        if waves > fit {
+            return Err(RefuseReason::Registers { vgprs, waves });
+        }
         if u64::from(request.private_segment_size) > MAX_PRIVATE_BYTES {
             return Err(RefuseReason::PrivateSegment {
                 size_bytes: u64::from(request.private_segment_size),
@@ -203,9 +223,12 @@ impl Launch {
             private_buffer_at,
             flat_scratch_at,
         };
-        Ok(Self::with_registers(
-            request, target, shape, entry, rsrc1, rsrc2, user, groups,
-        ))
+        let launch =
+            Self::with_registers(request, target, shape, entry, rsrc1, rsrc2, user, groups);
+        Ok(Self {
+            kernarg_bytes: u32_at(&descriptor, 8),
+            ..launch
+        })
     }
 
     /// A launch that registers describe: PM4 has no descriptor, its user SGPRs are given, and LDS and scratch are what
@@ -343,6 +366,7 @@ impl Launch {
             private_bytes: request.private_segment_size.next_multiple_of(4),
             lds_bytes: request.group_segment_size,
             groups,
+            kernarg_bytes: 0,
         }
     }
 
@@ -383,6 +407,7 @@ impl Launch {
             ids_in_ttmps: false,
             private_bytes,
             lds_bytes,
+            kernarg_bytes: 0,
             groups: [1; 3],
         }
     }

@@ -34,6 +34,7 @@ mod ops;
 mod program;
 mod run;
 mod simd;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod translate;

@@ -26,6 +26,8 @@ pub(crate) struct ProgramKey {
     pub(crate) family: IsaFamily,
     pub(crate) shape: WaveShape,
     pub(crate) mode: Mode,
+    /// Each instruction has a micro-op before it that counts it.
+    pub(crate) counted: bool,
 }
 
 /// What is known of a micro-op besides what it does.

@@ -15,9 +15,11 @@ use super::group::{Group, Surroundings, TURN, Turn};
 use super::launch::Launch;
 use super::program::{Cache, Program};
 use super::simd::float_state::FloatState;
+use super::tally::Tally;
 use super::wave::Env;
+use crate::dispatch::packet::PACKET_BYTES;
 use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
-use crate::runtime::instrument::{ExecutionCounters, FaultRecord};
+use crate::runtime::instrument::{DetailedCounters, ExecutionCounters, FaultRecord};
 
 /// Workgroups' memory that a worker keeps for the next ones.
 const POOLED_GROUPS: usize = 4;
@@ -93,6 +95,8 @@ pub struct Run {
     fault: Mutex<Option<FaultRecord>>,
     instructions: AtomicU64,
     waves: AtomicU64,
+    /// Only of a counted program.
+    detailed: Mutex<Option<Box<DetailedCounters>>>,
 }
 
 impl Run {
@@ -130,6 +134,7 @@ impl Run {
             fault: Mutex::default(),
             instructions: AtomicU64::new(0),
             waves: AtomicU64::new(0),
+            detailed: Mutex::default(),
         }
     }
 
@@ -155,6 +160,13 @@ impl Run {
     fn work(&self, worker: &mut Worker, stop: &dyn Fn() -> bool) -> bool {
         let mut worked = false;
         let mut counters = ExecutionCounters::default();
+        let tally = self.program.key.counted.then(|| {
+            let request = &self.launch.request;
+            Tally::new(
+                (request.kernarg_address, self.launch.kernarg_bytes.into()),
+                (request.packet_address, PACKET_BYTES),
+            )
+        });
         let mut turns = 0;
         let wanted = || {
             self.stopped.load(Ordering::Relaxed) || self.paused.load(Ordering::Relaxed) || stop()
@@ -171,6 +183,7 @@ impl Run {
                 vm: &self.vm,
                 slot: &worker.slot,
                 stop: &wanted,
+                tally: tally.as_ref(),
             };
             match group.turn(&around, &mut counters.wave_instructions) {
                 Turn::Done => {
@@ -197,6 +210,9 @@ impl Run {
                     worker.give_back(group);
                 }
             }
+        }
+        if let Some(tally) = tally {
+            **lock(&self.detailed).get_or_insert_default() += tally.counters();
         }
         self.instructions
             .fetch_add(counters.wave_instructions, Ordering::Relaxed);
@@ -274,6 +290,7 @@ impl Run {
                 wave_instructions: self.instructions.load(Ordering::Relaxed),
                 waves: self.waves.load(Ordering::Relaxed),
                 workgroups: self.next.load(Ordering::Relaxed).min(self.total),
+                detailed: lock(&self.detailed).clone(),
             },
             fault: lock(&self.fault).clone(),
             cancelled: self.cancelled.load(Ordering::Acquire) && finished < self.total,

@@ -138,6 +138,7 @@ impl Machine {
             family,
             shape,
             mode: Mode::new(mode),
+            counted: false,
         };
         let program = cache.program(&key, &env, &self.vm);
         let launch = Launch::bare(shape, LDS_BYTES, PRIVATE_BYTES, mode);
@@ -179,6 +180,7 @@ impl Machine {
             vm: &self.vm,
             slot: &slot,
             stop: &stop,
+            tally: None,
         };
         let mut retired = 0;
         let turn = loop {

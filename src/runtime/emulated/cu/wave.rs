@@ -9,6 +9,7 @@
 
 use super::microop::{MicroOp, STOP, Slot};
 use super::simd::Vector;
+use super::tally::Tally;
 use crate::runtime::emulated::vm::{AddressSpace, PageTable};
 use crate::runtime::instrument::FaultKind;
 
@@ -34,6 +35,8 @@ pub(crate) mod layout {
     pub(crate) const DPP_MASK: u32 = 160 * 4;
     /// MODE.
     pub(crate) const MODE: u32 = 162 * 4;
+    /// EXEC at the last instruction that was counted.
+    pub(crate) const COUNTED_EXEC: u32 = 164 * 4;
     /// Rows for the scalar operands of the instruction at hand, repeated in every lane.
     pub(crate) const REPEATED: u32 = 1024;
     /// How many of them an instruction may have.
@@ -154,6 +157,8 @@ pub(crate) struct Cx<'r> {
     pub(crate) env: &'r Env,
     /// The decoded program, for jumps through registers.
     pub(crate) code: &'r dyn CodeMap,
+    /// Where a counted program counts.
+    pub(crate) tally: Option<&'r Tally>,
 }
 
 /// Facts of the dispatch that instructions read.

@@ -274,6 +274,7 @@ impl Wave {
             event: Event::None,
             env: &self.env,
             code: &NoCode,
+            tally: None,
         };
         // SAFETY: `Handlers::of` gives handlers that this CPU has the features of, and the tests' slots lie in the block
         // and in the constants.

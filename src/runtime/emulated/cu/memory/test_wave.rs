@@ -243,6 +243,7 @@ impl TestWave {
             event: Event::None,
             env: &self.env,
             code: &NoCode,
+            tally: None,
         };
         let next = f(&mut cx, 7);
         let event = std::mem::take(&mut cx.event);

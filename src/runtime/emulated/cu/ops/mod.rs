@@ -390,6 +390,8 @@ pub(crate) use valu_int64::*;
 pub(crate) use wmma::*;
 pub(crate) use wmma_rdna4::*;
 
+pub(crate) use super::tally::count_instruction;
+
 /// Instructions that have no effect where instructions complete in order leave no micro-op; this keeps their place.
 #[inline(always)]
 pub(crate) fn nothing<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {

@@ -170,6 +170,7 @@ impl TestWave {
             event: Event::None,
             env: &self.env,
             code: &NoCode,
+            tally: None,
         };
         // SAFETY: the level is available, and the slots of the tests lie in the block made for this shape.
         let next = unsafe { handler(&mut cx, &op, 7) };

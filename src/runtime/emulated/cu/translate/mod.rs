@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::handlers::{Handlers, Internal};
 use super::microop::{MicroOp, STOP, Slot};
 use super::program::{Cold, Program, ProgramKey};
+use super::tally;
 use super::wave::{Env, WaveShape};
 use crate::isa::{Encoding, Inst, IsaFamily, MAX_BYTES, Operand, Sem, decode};
 use crate::runtime::emulated::vm::{AddressSpace, PAGE_SIZE};
@@ -186,6 +187,8 @@ pub(super) struct Translator<'a> {
     flags_used: u32,
     /// GFX9's VGPR index mode, as far as the code says it statically.
     index_mode: u8,
+    /// Instructions are counted.
+    counted: bool,
 }
 
 /// The parts of MODE that translation depends on (AMD ISA documents, "Mode register").
@@ -277,6 +280,9 @@ impl Translator<'_> {
 
     /// `count` is the block's instructions up to and with this one, for those that end a block.
     fn instruction(&mut self, address: u64, inst: &Inst, count: u32) {
+        let count_at = self
+            .counted
+            .then(|| self.internal(Internal::count_instruction, |_| {}) as usize);
         let before = self.ops.len();
         self.flags_used = 0;
         let done = match inst.row.sem {
@@ -318,6 +324,11 @@ impl Translator<'_> {
                 Refusal::Register => FaultKind::RegisterOutOfRange,
             };
             self.refuse(kind);
+        } else if let Some(at) = count_at {
+            let own = (self.ops.len() > before)
+                .then(|| self.ops.last().copied())
+                .flatten();
+            tally::describe(&mut self.ops[at], inst, own.as_ref());
         }
     }
 }
@@ -351,6 +362,7 @@ pub(crate) fn translate(
         current: Cold::default(),
         flags_used: 0,
         index_mode: 0,
+        counted: key.counted,
     };
     let mut index = Vec::with_capacity(items.len());
     // instructions since the last one that accounted for its block, and where the last one falls through to
