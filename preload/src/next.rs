@@ -50,8 +50,8 @@ macro_rules! next {
                     crate::fail(rustix::io::Errno::NOSYS);
                     return $failed;
                 }
-                // SAFETY: the symbol of this name has this type.
                 let function: unsafe extern "C" fn($($of),*) -> $result =
+                    // SAFETY: the symbol of this name has this type.
                     unsafe { std::mem::transmute(found) };
                 // SAFETY: as the caller promised.
                 unsafe { function($($parameter),*) }

@@ -33,7 +33,7 @@ const PAGE_BYTES: u64 = 4096;
 impl KfdDriver {
     /// Opens the device.
     pub(super) fn open(number: Option<u32>) -> Result<Self, DriverError> {
-        let kfd = sys::open(Path::new(KFD)).map_err(|errno| no_kfd(errno))?;
+        let kfd = sys::open(Path::new(KFD)).map_err(no_kfd)?;
         let version = version(&kfd)?;
         let topology = read_topology(None)?;
         let ids = chosen(&topology, number)?;

@@ -275,7 +275,7 @@ impl Launch {
             11.. => (dispatch.tmpring_size >> 12 & 0x7fff) * 256,
             _ => (dispatch.tmpring_size >> 12 & 0x1fff) * 1024,
         };
-        let lds_granule = u32::from(target.resources.lds_granule_bytes);
+        let lds_granule = target.resources.lds_granule_bytes;
         let request = DispatchRequest {
             dimensions: 3,
             workgroup_size: dispatch.threads,
