@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::driver::WaitPolicy;
+use super::driver::{ClockCounters, WaitPolicy};
 use super::error::RuntimeError;
 use super::executable::Kernel;
 use super::instrument::ExecutionCounters;
@@ -220,12 +220,12 @@ pub struct LaunchReport {
     pub start_ns: u64,
     /// End on the device, likewise.
     pub end_ns: u64,
-    /// End less start, from the packet's timestamps.
-    pub device_time_ns: u64,
+    /// End less start, from the packet's timestamps; `None` where the device's clock went backwards between them.
+    pub device_time_ns: Option<u64>,
     /// Wall time from submission to the completion seen.
     pub host_time_ns: u64,
-    /// From submission to the start on the device.
-    pub dispatch_latency_ns: u64,
+    /// From submission to the start on the device; `None` where the clocks say that it began before.
+    pub dispatch_latency_ns: Option<u64>,
     /// What the queue executed since its last launch was waited for; `None` on hardware.
     pub counters: Option<ExecutionCounters>,
 }
@@ -589,24 +589,15 @@ impl Launch {
         let clocks = driver
             .clock_counters(self.queue.agent.info.gpu_id)
             .map_err(RuntimeError::from)?;
-        let to_ns = |ticks: u64| {
-            (u128::from(ticks) * 1_000_000_000 / u128::from(clocks.gpu_frequency_hz.max(1))) as u64
-        };
-        // Both clocks at one moment tie the GPU's to the host's.
-        let host = |ticks: u64| {
-            clocks
-                .cpu_ns
-                .saturating_sub(to_ns(clocks.gpu.saturating_sub(ticks)))
-        };
         let (start, end) = signal.timestamps();
-        let start_ns = host(start);
+        let start_ns = host_ns(&clocks, start);
         Ok(LaunchReport {
             packet: self.packet,
             start_ns,
-            end_ns: host(end),
-            device_time_ns: to_ns(end.saturating_sub(start)),
+            end_ns: host_ns(&clocks, end),
+            device_time_ns: elapsed_ns(&clocks, start, end),
             host_time_ns: seen_ns.saturating_sub(self.submitted_ns),
-            dispatch_latency_ns: start_ns.saturating_sub(self.submitted_ns),
+            dispatch_latency_ns: start_ns.checked_sub(self.submitted_ns),
             counters: self.queue.take_counters(),
         })
     }
@@ -620,10 +611,62 @@ impl Drop for Launch {
     }
 }
 
+/// Ticks of a GPU's clock in ns.
+fn to_ns(clocks: &ClockCounters, ticks: u64) -> u64 {
+    let ns = u128::from(ticks) * 1_000_000_000 / u128::from(clocks.gpu_frequency_hz.max(1));
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+/// A moment of a GPU's clock in ns of the host's: both at one moment, which is before or after it, tie them together. Clocks
+/// of two GPUs are compared by this only.
+fn host_ns(clocks: &ClockCounters, ticks: u64) -> u64 {
+    match clocks.gpu.checked_sub(ticks) {
+        Some(ago) => clocks.cpu_ns.saturating_sub(to_ns(clocks, ago)),
+        None => clocks
+            .cpu_ns
+            .saturating_add(to_ns(clocks, ticks - clocks.gpu)),
+    }
+}
+
+/// Time between two moments of a GPU's clock, if the second is not before the first.
+fn elapsed_ns(clocks: &ClockCounters, start: u64, end: u64) -> Option<u64> {
+    end.checked_sub(start).map(|ticks| to_ns(clocks, ticks))
+}
+
 /// CLOCK_MONOTONIC in ns.
 fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     (now.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(now.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClockCounters, elapsed_ns, host_ns};
+
+    /// A clock of 100 MHz that stands at 5000 ticks when the host's stands at 1 ms.
+    const CLOCKS: ClockCounters = ClockCounters {
+        gpu: 5000,
+        gpu_frequency_hz: 100_000_000,
+        cpu_ns: 1_000_000,
+        system_ns: 1_000_000,
+        system_frequency_hz: 1_000_000_000,
+    };
+
+    #[test]
+    fn a_clock_that_goes_backwards_gives_no_time() {
+        assert_eq!(elapsed_ns(&CLOCKS, 4000, 4300), Some(3000));
+        assert_eq!(elapsed_ns(&CLOCKS, 4000, 4000), Some(0));
+        // 2 us back
+        assert_eq!(elapsed_ns(&CLOCKS, 4000, 3800), None);
+    }
+
+    #[test]
+    fn moments_before_and_after_the_look_at_both_clocks() {
+        assert_eq!(host_ns(&CLOCKS, 5000), 1_000_000);
+        assert_eq!(host_ns(&CLOCKS, 4900), 999_000);
+        assert_eq!(host_ns(&CLOCKS, 5100), 1_001_000);
+        assert_eq!(host_ns(&CLOCKS, u64::MAX), u64::MAX);
+    }
 }

@@ -26,7 +26,7 @@
 //!     &LaunchOptions::new(Geometry::linear(1000, 256)),
 //! )?;
 //! let report = launch.wait(&WaitOptions::default())?;
-//! println!("{} ns", report.device_time_ns);
+//! println!("{:?} ns", report.device_time_ns);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod agent;

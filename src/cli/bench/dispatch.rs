@@ -81,11 +81,7 @@ fn kernel_latency(
             interrupted: None,
         })?;
         if counts {
-            benchmark.device_time_ns.push(done.device_time_ns as f64);
-            benchmark.host_time_ns.push(done.host_time_ns as f64);
-            benchmark
-                .dispatch_latency_ns
-                .push(done.dispatch_latency_ns as f64);
+            benchmark.push(&done);
         }
         Ok(done.host_time_ns as f64)
     })?;

@@ -75,14 +75,9 @@ fn measure(
         }
         launched += 1;
         if counts {
-            benchmark.device_time_ns.push(done.device_time_ns as f64);
-            benchmark.host_time_ns.push(done.host_time_ns as f64);
-            benchmark
-                .dispatch_latency_ns
-                .push(done.dispatch_latency_ns as f64);
-            benchmark.wave_instructions = done.counters.map(|counters| counters.wave_instructions);
+            benchmark.push(&done);
         }
-        Ok(done.device_time_ns as f64)
+        Ok(done.device_time_ns.unwrap_or(done.host_time_ns) as f64)
     });
     benchmark.noise = measured.as_ref().copied().unwrap_or_default();
     report.benchmarks.push(benchmark);

@@ -7,6 +7,7 @@ use crate::cli::export::{Line, Plot};
 use crate::cli::output::{Report, Table};
 use crate::cli::stats::Series;
 use crate::cli::units::human_ns;
+use crate::runtime::LaunchReport;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -32,6 +33,8 @@ pub(super) struct Benchmark {
     pub noise: Option<f64>,
     /// Instructions of all waves of one launch, on an embedded device.
     pub wave_instructions: Option<u64>,
+    /// Times that would have been negative, because a clock went backwards or two clocks disagree.
+    pub negative_samples: u64,
 }
 
 /// The result of `rocr bench`.
@@ -61,6 +64,22 @@ impl Benchmark {
             parameters,
             ..Benchmark::default()
         }
+    }
+
+    /// Adds a launch. A time that would be negative is no sample, and is counted.
+    pub(super) fn push(&mut self, done: &LaunchReport) {
+        self.host_time_ns.push(done.host_time_ns as f64);
+        for (series, time) in [
+            (&mut self.device_time_ns, done.device_time_ns),
+            (&mut self.dispatch_latency_ns, done.dispatch_latency_ns),
+        ] {
+            match time {
+                Some(time) => series.push(time as f64),
+                None => self.negative_samples += 1,
+            }
+        }
+        let counters = done.counters.as_ref();
+        self.wave_instructions = counters.map(|counters| counters.wave_instructions);
     }
 
     /// The series that hold samples: key, what for people, unit.
@@ -106,6 +125,7 @@ impl Benchmark {
             object.insert(key.to_owned(), series.to_json(host_clock, tick));
         }
         object.insert("noise_pct".to_owned(), json!(self.noise));
+        object.insert("negative_samples".to_owned(), json!(self.negative_samples));
         if let Some(instructions) = self.wave_instructions {
             object.insert("wave_instructions".to_owned(), json!(instructions));
             object.insert(
@@ -143,6 +163,13 @@ impl BenchReport {
                 self.warnings.push(format!(
                     "{}: the noise is {noise:.2} %, more than the {most} % asked for, after the whole time",
                     benchmark.title()
+                ));
+            }
+            if benchmark.negative_samples > 0 {
+                self.warnings.push(format!(
+                    "{}: {} times would have been negative and were left out; the device's clock goes backwards or drifts",
+                    benchmark.title(),
+                    benchmark.negative_samples
                 ));
             }
             for (key, series) in benchmark.series() {

@@ -223,6 +223,13 @@ impl Report for LaunchReport {
             json!(String::from_utf8_lossy(&self.device_output)),
         );
         put("device_time_ns", json!(median(&self.device_times_ns)));
+        let backwards = self
+            .launches
+            .saturating_sub(self.device_times_ns.len() as u64);
+        if backwards > 0 {
+            let reason = format!("the device's clock went backwards in {backwards} launches");
+            put("device_time_reason", json!(reason));
+        }
         put("host_time_ns", json!(median(&self.host_times_ns)));
         if self.launches > 1 {
             put("device_times_ns", json!(self.device_times_ns));

@@ -102,7 +102,7 @@ fn rounds(
             match done {
                 Ok(done) => {
                     report.launches += 1;
-                    report.device_times_ns.push(done.device_time_ns);
+                    report.device_times_ns.extend(done.device_time_ns);
                     report.host_times_ns.push(done.host_time_ns);
                     if let Some(counters) = done.counters.clone() {
                         *report.counters.get_or_insert_default() += counters;

@@ -305,7 +305,7 @@ fn launch(
         match done {
             Ok(done) => {
                 view.launches += 1;
-                view.device_times_ns.push(done.device_time_ns);
+                view.device_times_ns.extend(done.device_time_ns);
                 view.host_times_ns.push(done.host_time_ns);
                 view.start_ns = Some(done.start_ns);
                 view.end_ns = Some(done.end_ns);

@@ -67,7 +67,7 @@ impl Trace {
     pub(super) fn launched(&mut self, queue: u32, launch: u64, done: &LaunchReport) {
         let start = self.us(done.start_ns);
         let end = self.us(done.end_ns);
-        let submitted = start - done.dispatch_latency_ns as f64 / 1000.0;
+        let submitted = start - done.dispatch_latency_ns.unwrap_or(0) as f64 / 1000.0;
         let args = json!({ "launch": launch, "packet": done.packet, "queue": queue });
         let kernel = self.kernel.clone();
         self.add(json!({

@@ -16,6 +16,7 @@
 //! | 65, 67, 68 | `launch_options::a_queue_has_the_size_that_is_asked_for`, `src/runtime/emulated/tests.rs` |
 //! | 71 | `tests/runtime.rs`, `many_launches_from_many_threads_all_complete` |
 //! | 73, 74 | `bench_copy::copies_are_verified_in_every_direction`, `copy_options_compose` |
+//! | 77 | `src/runtime/launch.rs`, `a_clock_that_goes_backwards_gives_no_time` |
 //! | 85 | `environment` |
 //! | 86 | `info::targets_are_one_a_line` |
 //! | 88, 89 | `launch_options::overrides_are_checked`, `an_override_is_said_and_repeated_in_a_fault` |
