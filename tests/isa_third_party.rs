@@ -126,7 +126,7 @@ fn third_party_code_decodes() {
             match IsaFamily::of_target(target.name, target.family.name()) {
                 Some(family) => {
                     let name = format!("{}[{index}]", path.display());
-                    count(&name, &object, family, tallies.entry(family).or_default());
+                    count(&name, object, family, tallies.entry(family).or_default());
                 }
                 None => without += 1,
             }

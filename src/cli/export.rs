@@ -4,6 +4,7 @@
 use super::failure::Failure;
 use super::output::{Report, Table};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -100,6 +101,32 @@ fn escape(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
+/// A number for people: digits that no clock has are left out.
+fn rounded(cell: &str) -> String {
+    match cell.parse::<f64>() {
+        Ok(value) if cell.contains('.') && value.abs() >= 100.0 => format!("{value:.0}"),
+        Ok(value) if cell.contains('.') => format!("{value:.2}"),
+        _ => cell.to_owned(),
+    }
+}
+
+/// The value at the top of the y axis: of single samples no more than what nearly all of them show, so that a few that were
+/// disturbed do not press the others to the ground.
+fn top(plot: &Plot) -> f64 {
+    let mut values: Vec<f64> = plot
+        .lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.1))
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let most = values.last().copied().unwrap_or(0.0).max(0.0);
+    let nearly_all = values.get(values.len().saturating_sub(1) * 99 / 100);
+    match nearly_all {
+        Some(value) if !plot.joined && *value > 0.0 && most > 4.0 * value => 1.5 * value,
+        _ => most,
+    }
+}
+
 /// A page that needs no other file: a table, plots as SVG, the JSON at the end.
 fn page(title: &str, report: &dyn Report, plots: &[Plot]) -> String {
     let table = report.csv();
@@ -109,7 +136,7 @@ fn page(title: &str, report: &dyn Report, plots: &[Plot]) -> String {
     {
         rows.push_str("<tr>");
         for cell in row {
-            write!(rows, "<{tag}>{}</{tag}>", escape(cell)).ok();
+            write!(rows, "<{tag}>{}</{tag}>", escape(&rounded(cell))).ok();
         }
         rows.push_str("</tr>\n");
     }
@@ -118,13 +145,14 @@ fn page(title: &str, report: &dyn Report, plots: &[Plot]) -> String {
     // Inside a script element only its end tag has to be kept out.
     let json = json.replace("</", "<\\/");
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<table>\n{rows}</table>\n{plots}<script type=\"application/json\" id=\"result\">{json}</script>\n</body>\n</html>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<div><table>\n{rows}</table></div>\n{plots}<script type=\"application/json\" id=\"result\">{json}</script>\n</body>\n</html>\n",
         title = escape(title),
     )
 }
 
 const STYLE: &str =
     "body { font: 14px system-ui, sans-serif; margin: 2em; color: #222; background: #fff; }
+div { overflow-x: auto; }
 table { border-collapse: collapse; margin-bottom: 2em; }
 th, td { border: 1px solid #ccc; padding: 0.2em 0.6em; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
@@ -147,10 +175,11 @@ const TICKS: u32 = 5;
 
 fn short(value: f64) -> String {
     match value.abs() {
-        v if v >= 1e9 => format!("{:.3}G", value / 1e9),
-        v if v >= 1e6 => format!("{:.3}M", value / 1e6),
-        v if v >= 1e3 => format!("{:.3}k", value / 1e3),
-        v if v >= 1.0 || v == 0.0 => format!("{value:.2}"),
+        v if v >= 1e9 => format!("{:.2}G", value / 1e9),
+        v if v >= 1e6 => format!("{:.2}M", value / 1e6),
+        v if v >= 1e3 => format!("{:.2}k", value / 1e3),
+        v if v >= 10.0 || v == 0.0 => format!("{value:.0}"),
+        v if v >= 1.0 => format!("{value:.2}"),
         _ => format!("{value:.3e}"),
     }
 }
@@ -166,7 +195,7 @@ fn svg(plot: &Plot) -> String {
         fold(&|p| scale(p.0), f64::INFINITY, f64::min),
         fold(&|p| scale(p.0), f64::NEG_INFINITY, f64::max),
     );
-    let y1 = fold(&|p| p.1, 0.0, f64::max);
+    let y1 = top(plot);
     if !x0.is_finite() || !x1.is_finite() {
         return String::new();
     }
@@ -174,7 +203,7 @@ fn svg(plot: &Plot) -> String {
     let at = |(x, y): (f64, f64)| {
         (
             LEFT + (scale(x) - x0) / x_range * (WIDTH - LEFT - RIGHT),
-            HEIGHT - BOTTOM - y / y_range * (HEIGHT - TOP - BOTTOM),
+            HEIGHT - BOTTOM - (y / y_range).min(1.0) * (HEIGHT - TOP - BOTTOM),
         )
     };
     let mut text = format!(
@@ -226,10 +255,15 @@ fn svg(plot: &Plot) -> String {
             )
             .ok();
         }
-        for (x, y) in places {
+        // samples at one place are one mark
+        let marks: BTreeSet<(i64, i64)> = places
+            .iter()
+            .map(|(x, y)| (x.round() as i64, y.round() as i64))
+            .collect();
+        for (x, y) in marks {
             write!(
                 text,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2\" fill=\"{colour}\"/>"
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"2\" fill=\"{colour}\"/>"
             )
             .ok();
         }
@@ -242,6 +276,68 @@ fn svg(plot: &Plot) -> String {
         )
         .ok();
     }
+    let above = points().filter(|point| point.1 > y1).count();
+    if above > 0 {
+        writeln!(
+            text,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">samples above: {above}</text>",
+            WIDTH - RIGHT,
+            TOP + 12.0
+        )
+        .ok();
+    }
     text.push_str("</svg>\n</figure>\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, Plot, rounded, svg, top};
+
+    fn plot(values: impl IntoIterator<Item = f64>) -> Plot {
+        Plot {
+            title: String::from("t"),
+            x: "sample",
+            y: String::from("ns"),
+            log_x: false,
+            joined: false,
+            lines: vec![Line {
+                name: String::from("a"),
+                points: (0..).map(f64::from).zip(values).collect(),
+            }],
+        }
+    }
+
+    #[test]
+    fn numbers_lose_the_digits_that_no_clock_has() {
+        assert_eq!(rounded("1193.0599999999686"), "1193");
+        assert_eq!(rounded("2.71828"), "2.72");
+        assert_eq!(rounded("861"), "861");
+        assert_eq!(rounded("packet=kernel 1.5"), "packet=kernel 1.5");
+    }
+
+    #[test]
+    fn few_disturbed_samples_do_not_set_the_scale() {
+        // 199 samples of 10 and one of 1000
+        let disturbed = plot(std::iter::repeat_n(10.0, 199).chain([1000.0]));
+        assert_eq!(top(&disturbed), 15.0);
+        assert!(svg(&disturbed).contains("samples above: 1<"));
+        // none stands out
+        assert_eq!(top(&plot([10.0, 20.0, 30.0])), 30.0);
+        assert!(!svg(&plot([10.0, 20.0, 30.0])).contains("samples above"));
+        assert_eq!(top(&plot([])), 0.0);
+        // a curve shows all of itself
+        let curve = Plot {
+            joined: true,
+            ..disturbed
+        };
+        assert_eq!(top(&curve), 1000.0);
+    }
+
+    #[test]
+    fn equal_samples_are_one_mark() {
+        let text = svg(&plot(std::iter::repeat_n(10.0, 100_000)));
+        let marks = text.matches("<circle").count();
+        assert!((2..=520).contains(&marks), "{marks}");
+    }
 }

@@ -159,7 +159,8 @@ impl fmt::Display for ObjectListing<'_> {
                         writeln!(f)?;
                     }
                     Line::Label { address, name } if self.annotated => {
-                        writeln!(f, "{:<64} // {address:012X}", format_args!("{name}:"))?;
+                        let label = format!("{name}:");
+                        writeln!(f, "{label:<64} // {address:012X}")?;
                     }
                     _ => writeln!(f, "{line}")?,
                 }
