@@ -11,6 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 CLANG=${CLANG:-clang-19}
+# gfx950 and gfx1250 need clang 22, for instance `CLANG22="python3 -m ziglang clang"` of PyPI's ziglang, with an `lld` on PATH
+# that calls `zig ld.lld`; without it their objects are kept as they are.
+CLANG22=${CLANG22:-}
 DEVICE_LIBS=${DEVICE_LIBS:-/usr/lib/x86_64-linux-gnu/amdgcn/bitcode}
 own_bitcode=
 if [ -z "${BITCODE:-}" ]; then
@@ -30,7 +33,7 @@ adapt_device_libs() {
     touch "$BITCODE/.printf_removed"
   fi
   local isa
-  for isa in 942:9402 1100:11000 1201:12001; do
+  for isa in 942:9402 950:9500 1100:11000 1201:12001 1250:12500; do
     [ -e "$BITCODE/oclc_isa_version_${isa%:*}.bc" ] && continue
     llvm-dis-19 -o - "$DEVICE_LIBS/oclc_isa_version_90a.bc" |
       sed "s/@__oclc_ISA_version = \(.*\) i32 9010/@__oclc_ISA_version = \1 i32 ${isa#*:}/" |
@@ -43,6 +46,12 @@ adapt_device_libs() {
 build() {
   local out=$1 source=$2 target=$3; shift 3
   local cpu=${target%-w64} wave=
+  case $cpu in
+    gfx950 | gfx1250) local CLANG=$CLANG22
+      # newer drivers do not link the denormal mode, and zig has no OpenCL header
+      set -- "$@" -Xclang -mlink-builtin-bitcode -Xclang "$BITCODE/oclc_daz_opt_off.bc"
+      [[ $source == *.cl ]] && set -- "$@" -isystem /usr/lib/llvm-19/lib/clang/19/include ;;
+  esac
   [ "$target" = "$cpu" ] || wave=-mwavefrontsize64
   mkdir -p "$(dirname "$out")"
   case $source in
@@ -120,7 +129,13 @@ build_kernels() {
 }
 
 adapt_device_libs
-rm -rf objects quickstart bad
+if [ -n "$CLANG22" ]; then
+  rm -rf objects quickstart bad
+  for target in gfx950 gfx1250; do build_kernels "$target"; done
+else
+  find objects -mindepth 1 -maxdepth 1 ! -name gfx950 ! -name gfx1250 -exec rm -rf {} +
+  rm -rf quickstart bad
+fi
 for target in ${MORE_TARGETS:-gfx900 gfx1010 gfx1030 gfx1030-w64 gfx1201 gfx1201-w64}; do
   build_kernels "$target"
 done

@@ -135,6 +135,7 @@ impl IsaFamily {
                 | Self::Gfx1100
                 | Self::Gfx1151
                 | Self::Gfx1200
+                | Self::Gfx1250
         )
     }
 

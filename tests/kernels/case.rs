@@ -22,6 +22,8 @@ pub(crate) enum Target {
     Gfx1030Wave64,
     Gfx1201,
     Gfx1201Wave64,
+    Gfx950,
+    Gfx1250,
 }
 
 impl Target {
@@ -33,7 +35,7 @@ impl Target {
         Self::Gfx1100Wave64,
     ];
     /// All of them; those beside the main ones have the kernels only.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx1100,
@@ -44,6 +46,8 @@ impl Target {
         Self::Gfx1030Wave64,
         Self::Gfx1201,
         Self::Gfx1201Wave64,
+        Self::Gfx950,
+        Self::Gfx1250,
     ];
 
     /// The folder under `testdata/objects`.
@@ -59,18 +63,30 @@ impl Target {
             Self::Gfx1030Wave64 => "gfx1030-w64",
             Self::Gfx1201 => "gfx1201",
             Self::Gfx1201Wave64 => "gfx1201-w64",
+            Self::Gfx950 => "gfx950",
+            Self::Gfx1250 => "gfx1250",
         }
     }
 
     pub(crate) fn wave_size(self) -> u32 {
         match self {
-            Self::Gfx1100 | Self::Gfx1010 | Self::Gfx1030 | Self::Gfx1201 => 32,
+            Self::Gfx1100 | Self::Gfx1010 | Self::Gfx1030 | Self::Gfx1201 | Self::Gfx1250 => 32,
             _ => 64,
         }
     }
 
-    /// gfx90a and gfx942, whose compiler forms packed f32 instructions.
-    pub(crate) fn is_cdna(self) -> bool {
+    /// Targets for which the compiler forms packed f32 instructions.
+    pub(crate) fn packs_f32(self) -> bool {
+        matches!(self, Self::Gfx90a | Self::Gfx942) || self.is_built_by_clang_22()
+    }
+
+    /// Targets that clang 19 does not know.
+    pub(crate) fn is_built_by_clang_22(self) -> bool {
+        matches!(self, Self::Gfx950 | Self::Gfx1250)
+    }
+
+    /// Targets whose kernels are built with preloaded arguments too.
+    pub(crate) fn preloads(self) -> bool {
         matches!(self, Self::Gfx90a | Self::Gfx942)
     }
 }

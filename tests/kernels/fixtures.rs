@@ -17,7 +17,7 @@ fn levels(object: &str, target: Target) -> &'static [Level] {
     match object {
         "bench" | "handshake" | "handshake2" if !main => &[Level::O2],
         _ if !main && !object.starts_with('k') => &[],
-        "preload" if !target.is_cdna() => &[],
+        "preload" if !target.preloads() => &[],
         "preload" | "geometry_v4" | "order_native" => &[Level::O2],
         _ => &[Level::O0, Level::O2],
     }

@@ -73,10 +73,10 @@ where
 }
 
 fn matmul_f32(build: Build) -> Case {
-    // From O2 on the compiler packs twelve of a tile's sixteen products for
-    // gfx90a and gfx942 (v_pk_mul_f32, then v_add_f32); the first four stay
-    // fused. Everywhere else all are.
-    let packed = build.target.is_cdna() && build.level >= Level::O2;
+    // From O2 on the compiler packs twelve of a tile's sixteen products where
+    // it can (v_pk_mul_f32, then v_add_f32); the first four stay fused.
+    // Everywhere else all are.
+    let packed = build.target.packs_f32() && build.level >= Level::O2;
     product("matmul_f32", 0x302, Rng::f32, 0f32, |k, acc, a, b| {
         if packed && k % 16 >= 4 {
             acc + a * b

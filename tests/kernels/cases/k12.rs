@@ -1,7 +1,7 @@
 //! References for `k12_globals.hip`: device variables and relocated pointers.
 
 use super::entries;
-use crate::case::{Buffer, Build, Case, Launch, buf};
+use crate::case::{Buffer, Build, Case, Launch, Level, buf};
 use crate::data::Rng;
 
 entries!("k12_globals":
@@ -12,13 +12,24 @@ entries!("k12_globals":
 /// `k_setarr` fills a device array, then two launches of `k_globals` read it,
 /// count in one device variable and in one static one. One wave each, so that
 /// no work-item reads a counter after the first one has moved it.
-fn globals(_: Build) -> Case {
+fn globals(build: Build) -> Case {
+    // clang 22 packs ten of the sixteen products (v_pk_mul_f32, then v_add_f32)
+    let fused = if build.target.is_built_by_clang_22() && build.level >= Level::O2 {
+        6
+    } else {
+        16
+    };
     let array = Rng::new(0xc01).vec(256, Rng::f32);
     let round = |counter: f32, private: f32| -> Vec<f32> {
         (0..32)
             .map(|item| {
                 let dot = (0..16).fold(0f32, |s, i| {
-                    (i as f32 + 1.0).mul_add(array[(item + i) & 255], s)
+                    let (a, b) = (i as f32 + 1.0, array[(item + i) & 255]);
+                    if i < fused {
+                        a.mul_add(b, s)
+                    } else {
+                        s + a * b
+                    }
                 });
                 dot + counter + private
             })

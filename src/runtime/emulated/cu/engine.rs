@@ -104,6 +104,7 @@ impl Engine {
             hw_id: 0,
             gfx_major: u32::from(target.version.major),
             dot_model: dot_model(family),
+            lane_in_address: family.has_flat_scratch_base(),
             ..Env::default()
         };
         Ok(Self {

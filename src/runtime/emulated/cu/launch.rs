@@ -79,6 +79,16 @@ mod property {
     pub(super) const WAVEFRONT_SIZE32: u16 = 1 << 10;
 }
 
+/// USER_SGPR_COUNT of COMPUTE_PGM_RSRC2: five bits, six where there may be more user SGPRs (LLVM's AMDGPUUsage, GFX12.5).
+fn user_sgpr_count(target: &Target, rsrc2: u32) -> usize {
+    let mask = if target.resources.max_user_sgprs > 16 {
+        0x3f
+    } else {
+        0x1f
+    };
+    (rsrc2 >> 1 & mask) as usize
+}
+
 /// The registers allotted and those of them that are accumulation VGPRs; `None` where the target has no such waves.
 fn wave_shape(target: &Target, rsrc1: u32, rsrc3: u32, wave: WaveSize) -> Option<WaveShape> {
     let resources = &target.resources;
@@ -99,7 +109,7 @@ fn wave_shape(target: &Target, rsrc1: u32, rsrc3: u32, wave: WaveSize) -> Option
     };
     Some(WaveShape {
         lanes,
-        vgprs: vgprs.min(256),
+        vgprs: vgprs.min(u32::from(file.addressable)),
         agprs: agprs.min(256),
     })
 }
@@ -141,7 +151,10 @@ impl Launch {
         if !entry.is_multiple_of(4) {
             return Err(bad("the entry is not aligned to 4 bytes"));
         }
-        let wave = if target.version.major >= 10 && properties & property::WAVEFRONT_SIZE32 != 0 {
+        let only_wave32 = resources.vgprs_wave64.is_none();
+        let wave = if only_wave32
+            || target.version.major >= 10 && properties & property::WAVEFRONT_SIZE32 != 0
+        {
             WaveSize::Wave32
         } else {
             WaveSize::Wave64
@@ -205,7 +218,10 @@ impl Launch {
             user.push(request.private_segment_size);
         }
         if preload_dwords > 0 && resources.kernarg_preload {
-            entry = entry.wrapping_add(PRELOAD_ENTRY_SKIP);
+            // where kernels may run without it, they begin with loads of their own
+            if target.version.major == 9 {
+                entry = entry.wrapping_add(PRELOAD_ENTRY_SKIP);
+            }
             let mut bytes = vec![0; preload_dwords * 4];
             vm.read(
                 request.kernarg_address.wrapping_add(preload_offset),
@@ -258,7 +274,8 @@ impl Launch {
                     .ok_or_else(|| dimensions(String::from("more than 2^32 - 1 work-items")))?;
             }
         }
-        let wave = if target.version.major >= 10 && dispatch.wave32 {
+        let only_wave32 = target.resources.vgprs_wave64.is_none();
+        let wave = if only_wave32 || target.version.major >= 10 && dispatch.wave32 {
             WaveSize::Wave32
         } else {
             WaveSize::Wave64
@@ -299,7 +316,7 @@ impl Launch {
                 limit_bytes,
             });
         }
-        let user_count = (dispatch.rsrc2 >> 1 & 0x1f) as usize;
+        let user_count = user_sgpr_count(target, dispatch.rsrc2);
         let user = UserSgprs {
             values: dispatch.user_data[..user_count.min(dispatch.user_data.len())].to_vec(),
             private_buffer_at: None,
@@ -351,7 +368,7 @@ impl Launch {
             user_sgprs: user.values,
             private_buffer_at: user.private_buffer_at,
             flat_scratch_at: user.flat_scratch_at,
-            system_sgprs_at: (rsrc2 >> 1 & 0x1f) as usize,
+            system_sgprs_at: user_sgpr_count(target, rsrc2),
             workgroup_id: [
                 rsrc2 >> 7 & 1 != 0,
                 rsrc2 >> 8 & 1 != 0,

@@ -130,6 +130,8 @@ pub(crate) mod flat_flags {
     pub(crate) const RETURN: u32 = 1 << 2;
     /// A load goes to LDS.
     pub(crate) const LDS: u32 = 1 << 3;
+    /// Beside a scalar base the lanes' offsets have 64 bits.
+    pub(crate) const WIDE_OFFSET: u32 = 1 << 4;
 }
 
 /// Flags in [`MicroOp::imm`] of buffer instructions, above the 16-bit offset.

@@ -208,7 +208,13 @@ pub(crate) fn load_to_lds(
 ) -> u32 {
     let bytes = kind.bytes();
     let places = Places::new(cx, space, at, mask & readable, bytes, Access::Read);
-    let base = (cx.m0() & 0xffff).wrapping_add(offset);
+    // gfx950 has more LDS than sixteen bits of M0 reach
+    let reach = if cx.lds_len > 1 << 16 {
+        0x3ffff
+    } else {
+        0xffff
+    };
+    let base = (cx.m0() & reach).wrapping_add(offset);
     for lane in lanes_of(mask) {
         let mut data = [0; 4];
         if readable >> lane & 1 != 0 {

@@ -58,6 +58,9 @@ const PAGE_SHIFT: u32 = PAGE_SIZE.trailing_zeros();
 /// Spans of up to this many pages are looked up in the page table page by page; longer ones go through the address space.
 const MOST_PAGES: u64 = 64;
 
+/// Where flat addresses of gfx1250's private memory hold the lane, in their upper dword. A lane reaches its own memory only.
+const LANE_BITS: u32 = 0x1f << 20;
+
 /// Where a lane's address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -136,7 +139,10 @@ impl Cx<'_> {
         match space {
             Space::Global => {}
             Space::Flat => {
-                let high = (address >> 32) as u32;
+                let mut high = (address >> 32) as u32;
+                if self.env.lane_in_address {
+                    high &= !LANE_BITS;
+                }
                 if high == self.env.private_base {
                     return self
                         .private_offset(address as u32, bytes)

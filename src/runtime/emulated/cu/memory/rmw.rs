@@ -436,20 +436,33 @@ pub(crate) fn lds(cx: &mut Cx<'_>, operands: &Operands, row: Slot, offset: u32, 
 
 /// A word of LDS, or 0 out of range.
 pub(crate) fn lds_read(cx: &Cx<'_>, address: u32, bytes: u32) -> u64 {
+    let words = lds_read_dwords(cx, address, bytes);
+    u64::from(words[0]) | u64::from(words[1]) << 32
+}
+
+/// Up to four dwords of LDS, 0 out of range.
+pub(crate) fn lds_read_dwords(cx: &Cx<'_>, address: u32, bytes: u32) -> [u32; 4] {
     match cx.lds_at(address, bytes) {
-        Some(p) => {
-            // SAFETY: checked to lie in LDS.
-            let words = unsafe { load_raw(p, bytes) };
-            u64::from(words[0]) | u64::from(words[1]) << 32
-        }
-        None => 0,
+        // SAFETY: checked to lie in LDS.
+        Some(p) => unsafe { load_raw(p, bytes) },
+        None => [0; 4],
     }
 }
 
 /// Writes a word of LDS; nothing out of range.
 pub(crate) fn lds_write(cx: &mut Cx<'_>, address: u32, bytes: u32, value: u64) {
+    lds_write_bytes(
+        cx,
+        address,
+        bytes,
+        &[value as u32, (value >> 32) as u32, 0, 0],
+    );
+}
+
+/// Writes up to four dwords of LDS; nothing out of range.
+pub(crate) fn lds_write_bytes(cx: &mut Cx<'_>, address: u32, bytes: u32, data: &[u32; 4]) {
     if let Some(p) = cx.lds_at(address, bytes) {
         // SAFETY: checked to lie in LDS.
-        unsafe { store_raw(p, bytes, &[value as u32, (value >> 32) as u32, 0, 0]) };
+        unsafe { store_raw(p, bytes, data) };
     }
 }

@@ -65,6 +65,8 @@ atomics! { Global:
     global_atomic_cond_sub_u32 | CondSub false;
     global_atomic_min_num_f32 | MinNumF false;
     global_atomic_max_num_f32 | MaxNumF false;
+    global_atomic_min_num_f64 | MinNumF true;
+    global_atomic_max_num_f64 | MaxNumF true;
     global_atomic_max_f32 | MaxF false;
     global_atomic_pk_add_f16 | PkAddF16 false;
     global_atomic_pk_add_bf16 | PkAddBf16 false;
@@ -73,6 +75,7 @@ atomics! { Global:
     global_atomic_max_f64 | MaxF true;
     global_atomic_cmpswap_b32 | CmpSwap false;
     global_atomic_cmpswap_f32 | CmpSwapF false;
+    global_atomic_cmpswap_f64 | CmpSwapF true;
     global_atomic_cmpswap_b64 | CmpSwap true;
 }
 
@@ -107,6 +110,8 @@ atomics! { Flat:
     flat_atomic_cond_sub_u32 | CondSub false;
     flat_atomic_min_num_f32 | MinNumF false;
     flat_atomic_max_num_f32 | MaxNumF false;
+    flat_atomic_min_num_f64 | MinNumF true;
+    flat_atomic_max_num_f64 | MaxNumF true;
     flat_atomic_max_f32 | MaxF false;
     flat_atomic_pk_add_f16 | PkAddF16 false;
     flat_atomic_pk_add_bf16 | PkAddBf16 false;
@@ -115,5 +120,6 @@ atomics! { Flat:
     flat_atomic_max_f64 | MaxF true;
     flat_atomic_cmpswap_b32 | CmpSwap false;
     flat_atomic_cmpswap_f32 | CmpSwapF false;
+    flat_atomic_cmpswap_f64 | CmpSwapF true;
     flat_atomic_cmpswap_b64 | CmpSwap true;
 }

@@ -264,6 +264,8 @@ atomics! {
     buffer_atomic_cond_sub_u32 | CondSub false;
     buffer_atomic_min_num_f32 | MinNumF false;
     buffer_atomic_max_num_f32 | MaxNumF false;
+    buffer_atomic_min_num_f64 | MinNumF true;
+    buffer_atomic_max_num_f64 | MaxNumF true;
     buffer_atomic_pk_add_bf16 | PkAddBf16 false;
     buffer_atomic_max_f32 | MaxF false;
     buffer_atomic_pk_add_f16 | PkAddF16 false;
@@ -272,5 +274,6 @@ atomics! {
     buffer_atomic_max_f64 | MaxF true;
     buffer_atomic_cmpswap_b32 | CmpSwap false;
     buffer_atomic_cmpswap_f32 | CmpSwapF false;
+    buffer_atomic_cmpswap_f64 | CmpSwapF true;
     buffer_atomic_cmpswap_b64 | CmpSwap true;
 }

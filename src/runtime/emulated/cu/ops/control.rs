@@ -185,6 +185,52 @@ pub(crate) fn s_sendmsg<V: Vector>(_v: V, _cx: &mut Cx<'_>, _op: &MicroOp, pc: u
     pc + 1
 }
 
+/// The messages that are answered (LLVM's AMDGPU backend, `sendmsg` of GFX11): the constant clock, and numbers of what is not
+/// there: doorbell, draw and trap handler.
+mod answered {
+    pub(super) const FIRST: i32 = 128;
+    pub(super) const REALTIME: i32 = 131;
+    pub(super) const LAST: i32 = 133;
+}
+
+/// D = the answer to a message.
+#[inline(always)]
+fn answer(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, wide: bool) -> u32 {
+    let value = match op.imm & 0xff {
+        answered::REALTIME => (cx.env.clocks.constant)(),
+        answered::FIRST..=answered::LAST => 0,
+        id => {
+            let kind = FaultKind::UnsupportedInstruction {
+                mnemonic: if wide {
+                    "s_sendmsg_rtn_b64"
+                } else {
+                    "s_sendmsg_rtn_b32"
+                },
+                reason: format!("message {id} has no answer"),
+            };
+            return cx.fault(pc, kind, None);
+        }
+    };
+    if wide {
+        cx.set_s64(op.d, value);
+    } else {
+        cx.set_s32(op.d, value as u32);
+    }
+    pc + 1
+}
+
+/// [`answer`] of 32 bits.
+#[inline(always)]
+pub(crate) fn s_sendmsg_rtn_b32<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    answer(cx, op, pc, false)
+}
+
+/// [`answer`] of 64 bits.
+#[inline(always)]
+pub(crate) fn s_sendmsg_rtn_b64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    answer(cx, op, pc, true)
+}
+
 /// Messages that halt the wave.
 #[inline(always)]
 pub(crate) fn s_sendmsghalt<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {

@@ -70,6 +70,10 @@ fop3! {
 fop2_tied! {
     v_fmac_dx9_zero_f32 |v, m, a, b, d| fma_dx9_zero(v, m.round_f32, a, b, d);
     v_mac_f32 |v, m, a, b, d| mad_f32(v, m.round_f32, a, b, d);
+    v_mac_legacy_f32 |v, m, a, b, d| {
+        let product = mul_dx9_zero(v, m.round_f32, flush(v, a), flush(v, b));
+        flush(v, add_f32(v, m.round_f32, flush(v, product), flush(v, d)))
+    };
 }
 
 fop1! {

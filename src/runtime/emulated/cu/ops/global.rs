@@ -15,11 +15,12 @@ use crate::runtime::emulated::cu::wave::Cx;
 #[inline(always)]
 pub(super) fn address(cx: &Cx<'_>, op: &MicroOp) -> LaneAddress {
     let scalar = op.aux & flat_flags::SADDR != 0;
+    let wide = !scalar || op.aux & flat_flags::WIDE_OFFSET != 0;
     let base = if scalar { cx.s64(op.c) } else { 0 };
     LaneAddress {
         lo: op.a,
         hi: cx.nth(op.a, 1),
-        wide: !scalar,
+        wide,
         base: base.wrapping_add(i64::from(op.imm) as u64),
     }
 }

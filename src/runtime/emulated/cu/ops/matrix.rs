@@ -7,14 +7,17 @@
 //!
 //! MFMA computes `blocks` products of an M x K and a K x M matrix at once. Lane `i + M * (block + blocks * (k / n))` holds
 //! row `i` of A, element `k % n` of its registers, with `n` elements a lane; B likewise by columns. In D, a lane holds one
-//! column and rows in groups of four registers.
-use super::matrix_sum::{Kind, Operands, Terms};
+//! column and rows in groups of four registers. Of CDNA4's operations with more terms, a lane's registers hold elements in
+//! fours of registers, each four of another run of terms ("CDNA4" ISA document, tables of layouts).
+use super::matrix_sum::{Element, Kind, Operands, Terms};
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
 use crate::runtime::emulated::cu::wave::{Cx, DotModel};
 
 /// Lanes of a wave that has matrix cores.
 const LANES: usize = 64;
+/// Terms that share a scale.
+const SCALED_TERMS: usize = 32;
 
 /// Shape of an MFMA or SMFMAC operation.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +48,20 @@ impl Shape {
         k: usize,
         block: usize,
         terms: usize,
+        kind: Kind,
     ) -> (usize, usize) {
         let per_lane = self.m * terms * self.blocks / LANES;
+        // more than four registers of a lane are dealt out in fours, but for elements of less than a byte
+        let four = 128 / kind.bits();
+        let run = if kind.bits() >= 8 && per_lane > four {
+            four
+        } else {
+            per_lane
+        };
+        let groups = terms / per_lane;
         (
-            i + self.m * (block + self.blocks * (k / per_lane)),
-            k % per_lane,
+            i + self.m * (block + self.blocks * (k / run % groups)),
+            k / (run * groups) * run + k % run,
         )
     }
     /// Row and block of D in register `register` of lane `lane`.
@@ -108,41 +120,60 @@ impl Modifiers {
 
 /// Element `place` of a lane's registers.
 fn element(cx: &Cx<'_>, slot: Slot, lane: usize, place: usize, kind: Kind) -> u32 {
-    let per_register = 32 / kind.bits();
-    let slot = if slot.is_vector() {
-        cx.nth(slot, (place / per_register) as u32)
-    } else {
-        slot
+    let bits = kind.bits();
+    let word = |index: usize| {
+        let slot = if slot.is_vector() {
+            cx.nth(slot, index as u32)
+        } else {
+            slot
+        };
+        cx.lane(slot, lane as u32)
     };
-    let word = cx.lane(slot, lane as u32);
-    match kind.bits() {
-        32 => word,
-        bits => word >> (bits * (place % per_register)) & ((1 << bits) - 1),
-    }
+    let (index, shift) = (bits * place / 32, bits * place % 32);
+    let low = word(index) >> shift;
+    let whole = if shift + bits > 32 {
+        low | word(index + 1) << (32 - shift)
+    } else {
+        low
+    };
+    whole & (u32::MAX >> (32 - bits))
 }
 
-/// Reads A and B in the order of rows and terms.
+/// Reads A and B in the order of rows and terms. Lane `i + M * block` of the row `scales`, if there is one, holds the scales
+/// of a block of 32 terms: of A's row `i` in its lowest byte, of B's column `i` in the next.
 #[inline(never)]
-fn gather(cx: &Cx<'_>, op: &MicroOp, shape: Shape) -> Operands {
-    let modifiers = Modifiers::of(op);
-    let mut operands = Operands::new(shape.terms(), shape.m * shape.blocks);
+fn gather(
+    cx: &Cx<'_>,
+    op: &MicroOp,
+    shape: Shape,
+    modifiers: &Modifiers,
+    scales: Option<Slot>,
+) -> Operands {
+    let mut operands = Operands::new(shape.terms(), shape.k, shape.m * shape.blocks);
     let model = cx.env.dot_model;
+    let scaled = |element: Element, i: usize, k: usize, shift: u32| match scales {
+        Some(scales) => {
+            let lane = (i + shape.m * (k / SCALED_TERMS)) as u32;
+            element.scaled(cx.lane(scales, lane) >> shift & 0xff)
+        }
+        None => element,
+    };
     for block in 0..shape.blocks {
         let from = modifiers.block_of_a(block, shape.blocks);
         for i in 0..shape.m {
             let row = block * shape.m + i;
             for k in 0..shape.terms() {
-                let (lane, place) = shape.place(i, k, from, shape.terms());
+                let (lane, place) = shape.place(i, k, from, shape.terms(), shape.a);
                 let bits = element(cx, op.a, lane, place, shape.a);
-                operands.set_a(row, k, shape.a.decode(bits, model));
+                operands.set_a(row, k, scaled(shape.a.decode(bits, model), i, k, 0));
                 if shape.sparse {
-                    operands.select(row, k, sparse_term(cx, op, &modifiers, shape, lane, k));
+                    operands.select(row, k, sparse_term(cx, op, modifiers, shape, lane, k));
                 }
             }
             for k in 0..shape.k {
-                let (lane, place) = shape.place(i, k, block, shape.k);
+                let (lane, place) = shape.place(i, k, block, shape.k, shape.b);
                 let bits = element(cx, op.b, modifiers.lane_of_b(lane), place, shape.b);
-                operands.set_b(k, row, shape.b.decode(bits, model));
+                operands.set_b(k, row, scaled(shape.b.decode(bits, model), i, k, 8));
             }
         }
     }
@@ -181,7 +212,21 @@ fn accumulate<V: Vector>(
     shape: Shape,
     sum: impl Fn(V, DotModel, &Terms<'_>, V::W) -> V::W,
 ) -> u32 {
-    let operands = gather(cx, op, shape);
+    let operands = gather(cx, op, shape, &Modifiers::of(op), None);
+    add_up(v, cx, op, pc, shape, &operands, sum)
+}
+
+/// The sums of the elements of D.
+#[inline(always)]
+fn add_up<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+    shape: Shape,
+    operands: &Operands,
+    sum: impl Fn(V, DotModel, &Terms<'_>, V::W) -> V::W,
+) -> u32 {
     let model = cx.env.dot_model;
     let accumulator = if shape.sparse { op.d } else { op.c };
     for register in 0..shape.registers() {
@@ -194,7 +239,7 @@ fn accumulate<V: Vector>(
             let lane = chunk * V::LANES;
             let (i, block) = shape.row(register, lane);
             let terms = Terms {
-                operands: &operands,
+                operands,
                 row: block * shape.m + i,
                 // with four rows a matrix, each four lanes belong to another block
                 row_step: if shape.m == 4 { 4 } else { 0 },
@@ -291,6 +336,103 @@ matrix! {
     v_smfmac_f32_32x32x32_bf8_fp8 | 32 32 1 Bf8 Fp8 true grouped 16;
     v_smfmac_f32_32x32x32_fp8_bf8 | 32 32 1 Fp8 Bf8 true grouped 16;
     v_smfmac_f32_32x32x32_fp8_fp8 | 32 32 1 Fp8 Fp8 true grouped 16;
+    v_mfma_f32_16x16x32_e5m2_e5m2 | 16 32 1 E5M2 E5M2 false grouped 16;
+    v_mfma_f32_16x16x32_e5m2_e4m3 | 16 32 1 E5M2 E4M3 false grouped 16;
+    v_mfma_f32_16x16x32_e4m3_e5m2 | 16 32 1 E4M3 E5M2 false grouped 16;
+    v_mfma_f32_16x16x32_e4m3_e4m3 | 16 32 1 E4M3 E4M3 false grouped 16;
+    v_mfma_f32_32x32x16_e5m2_e5m2 | 32 16 1 E5M2 E5M2 false grouped 16;
+    v_mfma_f32_32x32x16_e5m2_e4m3 | 32 16 1 E5M2 E4M3 false grouped 16;
+    v_mfma_f32_32x32x16_e4m3_e5m2 | 32 16 1 E4M3 E5M2 false grouped 16;
+    v_mfma_f32_32x32x16_e4m3_e4m3 | 32 16 1 E4M3 E4M3 false grouped 16;
+    v_smfmac_f32_16x16x64_e5m2_e5m2 | 16 64 1 E5M2 E5M2 true grouped 16;
+    v_smfmac_f32_16x16x64_e5m2_e4m3 | 16 64 1 E5M2 E4M3 true grouped 16;
+    v_smfmac_f32_16x16x64_e4m3_e5m2 | 16 64 1 E4M3 E5M2 true grouped 16;
+    v_smfmac_f32_16x16x64_e4m3_e4m3 | 16 64 1 E4M3 E4M3 true grouped 16;
+    v_smfmac_f32_32x32x32_e5m2_e5m2 | 32 32 1 E5M2 E5M2 true grouped 16;
+    v_smfmac_f32_32x32x32_e5m2_e4m3 | 32 32 1 E5M2 E4M3 true grouped 16;
+    v_smfmac_f32_32x32x32_e4m3_e5m2 | 32 32 1 E4M3 E5M2 true grouped 16;
+    v_smfmac_f32_32x32x32_e4m3_e4m3 | 32 32 1 E4M3 E4M3 true grouped 16;
+    v_smfmac_f32_16x16x128_e5m2_e5m2 | 16 128 1 E5M2 E5M2 true grouped 16;
+    v_smfmac_f32_16x16x128_e5m2_e4m3 | 16 128 1 E5M2 E4M3 true grouped 16;
+    v_smfmac_f32_16x16x128_e4m3_e5m2 | 16 128 1 E4M3 E5M2 true grouped 16;
+    v_smfmac_f32_16x16x128_e4m3_e4m3 | 16 128 1 E4M3 E4M3 true grouped 16;
+    v_smfmac_f32_32x32x64_e5m2_e5m2 | 32 64 1 E5M2 E5M2 true grouped 16;
+    v_smfmac_f32_32x32x64_e5m2_e4m3 | 32 64 1 E5M2 E4M3 true grouped 16;
+    v_smfmac_f32_32x32x64_e4m3_e5m2 | 32 64 1 E4M3 E5M2 true grouped 16;
+    v_smfmac_f32_32x32x64_e4m3_e4m3 | 32 64 1 E4M3 E4M3 true grouped 16;
+    v_smfmac_f32_16x16x64_f16 | 16 64 1 F16 F16 true grouped 4;
+    v_smfmac_f32_32x32x32_f16 | 32 32 1 F16 F16 true grouped 4;
+    v_smfmac_f32_16x16x64_bf16 | 16 64 1 Bf16 Bf16 true grouped 4;
+    v_smfmac_f32_32x32x32_bf16 | 32 32 1 Bf16 Bf16 true grouped 4;
+    v_smfmac_i32_16x16x128_i8 | 16 128 1 I8 I8 true integer 1;
+    v_smfmac_i32_32x32x64_i8 | 32 64 1 I8 I8 true integer 1;
+}
+
+/// An MFMA of small formats that CBSZ (A) and BLGP (B) choose; the micro-op's `aux` is the row of scales (see [`gather`]).
+#[inline(always)]
+fn formats<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, m: usize, k: usize) -> u32 {
+    let fields = Modifiers::of(op);
+    let kind = |format: usize| match format {
+        0 => Kind::E4M3,
+        1 => Kind::E5M2,
+        2 => Kind::E2M3,
+        3 => Kind::E3M2,
+        _ => Kind::E2M1,
+    };
+    let shape = Shape {
+        m,
+        k,
+        blocks: 1,
+        a: kind(fields.cbsz),
+        b: kind(fields.blgp),
+        sparse: false,
+    };
+    let plain = Modifiers {
+        cbsz: 0,
+        abid: 0,
+        blgp: 0,
+    };
+    let operands = gather(cx, op, shape, &plain, Some(op.aux_slot()));
+    add_up(v, cx, op, pc, shape, &operands, |v, model, terms, c| {
+        terms.grouped(v, model, shape.a, shape.b, 16, c)
+    })
+}
+
+/// D = A * B + C, 16x16x128 of small formats.
+#[inline(always)]
+pub(crate) fn v_mfma_f32_16x16x128_f8f6f4<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    formats(v, cx, op, pc, 16, 128)
+}
+
+/// D = A * B + C, 32x32x64 of small formats.
+#[inline(always)]
+pub(crate) fn v_mfma_f32_32x32x64_f8f6f4<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    formats(v, cx, op, pc, 32, 64)
+}
+
+/// D = the bytes of the scales S0 and S1 that the immediate chooses, side by side, in every lane.
+#[inline(always)]
+pub(crate) fn matrix_scales<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let (mut a, mut b) = (cx.source(v, 0, op.a), cx.source(v, 1, op.b));
+    let select = op.imm as u32;
+    let (of_a, of_b) = (v.splat(8 * (select & 3)), v.splat(8 * (select >> 2 & 3)));
+    for chunk in 0..cx.chunks(v) {
+        let a = v.and(v.shr(a.next(v), of_a), v.splat(0xff));
+        let b = v.and(v.shr(b.next(v), of_b), v.splat(0xff));
+        let both = v.or(a, v.shl(b, v.splat(8)));
+        cx.set_w(v, op.d, chunk, v.mask(!0), both);
+    }
+    pc + 1
 }
 
 /// An f64 MFMA of `blocks` matrices of `m` rows: a chain of FMAs in the order of k. On CDNA3 the BLGP field negates.
@@ -312,9 +454,10 @@ fn f64_chain(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, m: usize, blocks: usize) ->
     for block in 0..blocks {
         for i in 0..m {
             for k in 0..TERMS {
-                let (lane, _) = shape.place(i, k, modifiers.block_of_a(block, blocks), TERMS);
+                let from = modifiers.block_of_a(block, blocks);
+                let (lane, _) = shape.place(i, k, from, TERMS, Kind::F32);
                 a[block * m + i][k] = cx.lane64(op.a, lane as u32) ^ sign(0);
-                let (lane, _) = shape.place(i, k, block, TERMS);
+                let (lane, _) = shape.place(i, k, block, TERMS, Kind::F32);
                 let lane = if negates {
                     lane
                 } else {

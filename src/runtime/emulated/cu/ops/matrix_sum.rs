@@ -11,9 +11,12 @@
 //!   aligned again and cut toward -infinity, the sum 31 bits below the larger exponent and the accumulator 24; their sum
 //!   is rounded to nearest even. A product of 2^128 or more counts as infinite.
 //!
-//! The sums of sparse operations, which that work does not cover, are taken as those of dense ones of the stored terms.
+//! The sums of sparse operations, which that work does not cover, are taken as those of dense ones of the stored terms. CDNA4,
+//! which it does not cover either, is taken to round as CDNA3 does, with small formats as its FP8, and with a block's scales
+//! added to the exponents of its products.
 use super::float32::flush;
 use crate::runtime::emulated::cu::simd::fp8::Fp8;
+use crate::runtime::emulated::cu::simd::small_float::{self, SmallFloat};
 use crate::runtime::emulated::cu::simd::{MAX_LANES, Vector, scalar};
 use crate::runtime::emulated::cu::wave::DotModel;
 
@@ -27,6 +30,8 @@ pub(super) enum Kind {
     Bf16,
     Fp8,
     Bf8,
+    /// A small format of the Open Compute Project.
+    Small(SmallFloat),
     I8,
 }
 
@@ -42,12 +47,19 @@ pub(super) struct Element {
 }
 
 impl Kind {
+    pub(super) const E4M3: Self = Self::Small(small_float::E4M3);
+    pub(super) const E5M2: Self = Self::Small(small_float::E5M2);
+    pub(super) const E2M3: Self = Self::Small(small_float::E2M3);
+    pub(super) const E3M2: Self = Self::Small(small_float::E3M2);
+    pub(super) const E2M1: Self = Self::Small(small_float::E2M1);
+
     /// Bits of an element.
     pub(super) const fn bits(self) -> usize {
         match self {
             Self::F32 | Self::Xf32 => 32,
             Self::F16 | Self::Bf16 => 16,
             Self::Fp8 | Self::Bf8 | Self::I8 => 8,
+            Self::Small(format) => format.bits() as usize,
         }
     }
     /// Fraction bits of the significand.
@@ -58,6 +70,7 @@ impl Kind {
             Self::Bf16 => 7,
             Self::Fp8 => 3,
             Self::Bf8 => 2,
+            Self::Small(format) => format.mantissa(),
             Self::I8 => 0,
         }
     }
@@ -67,6 +80,7 @@ impl Kind {
             Self::F16 => -14,
             Self::Fp8 => -7,
             Self::Bf8 => -15,
+            Self::Small(format) => format.smallest(),
             _ => -126,
         }
     }
@@ -91,6 +105,7 @@ impl Kind {
             Self::Bf16 => bits << 16,
             Self::Fp8 => Fp8::Fp8.to_f32(bits as u8),
             Self::Bf8 => Fp8::Bf8.to_f32(bits as u8),
+            Self::Small(format) => format.to_f32(bits),
         };
         let magnitude = f32::from_bits(value & 0x7fff_ffff);
         if model == DotModel::Cdna2
@@ -124,38 +139,42 @@ impl Kind {
     }
 }
 
-/// Most elements of A that are stored, of B.
-const MOST_A: usize = 512;
-const MOST_B: usize = 1024;
+impl Element {
+    /// The element times an E8M0 scale. Its f32 value, which only tells what is not finite, stays.
+    pub(super) fn scaled(self, scale: u32) -> Self {
+        let mut scaled = self;
+        scaled.exponent += scale as i32 - small_float::SCALE_BIAS;
+        if scale == small_float::SCALE_NAN {
+            scaled.value = scalar::DEFAULT_NAN_F32;
+        }
+        scaled
+    }
+}
 
 /// Both matrices, by rows of A and by terms of B.
 #[derive(Debug)]
 pub(super) struct Operands {
     terms: usize,
     columns: usize,
-    a: [Element; MOST_A],
-    b_value: [u32; MOST_B],
-    b_significand: [i32; MOST_B],
-    b_exponent: [i32; MOST_B],
+    a: Box<[Element]>,
+    b_value: Box<[u32]>,
+    b_significand: Box<[i32]>,
+    b_exponent: Box<[i32]>,
     /// The row of B that a stored element of A meets.
-    selected: [u8; MOST_A],
+    selected: Box<[u8]>,
 }
 
 impl Operands {
-    /// Rooms for sums of `terms` stored terms, and `columns` columns.
-    pub(super) fn new(terms: usize, columns: usize) -> Self {
-        let mut selected = [0; MOST_A];
-        for (i, select) in selected.iter_mut().enumerate() {
-            *select = (i % terms) as u8;
-        }
+    /// Rooms for sums of `terms` stored terms of `all`, and `columns` rows of A and columns of B.
+    pub(super) fn new(terms: usize, all: usize, columns: usize) -> Self {
         Self {
             terms,
             columns,
-            a: [Element::default(); MOST_A],
-            b_value: [0; MOST_B],
-            b_significand: [0; MOST_B],
-            b_exponent: [0; MOST_B],
-            selected,
+            a: vec![Element::default(); terms * columns].into(),
+            b_value: vec![0; all * columns].into(),
+            b_significand: vec![0; all * columns].into(),
+            b_exponent: vec![0; all * columns].into(),
+            selected: (0..terms * columns).map(|i| (i % terms) as u8).collect(),
         }
     }
     pub(super) fn set_a(&mut self, row: usize, k: usize, element: Element) {
@@ -198,7 +217,7 @@ impl Terms<'_> {
     }
     /// Term `k` of B, as `row` of A meets it, in an array by terms and columns.
     #[inline(always)]
-    fn b<V: Vector>(&self, v: V, k: usize, array: &[u32; MOST_B]) -> V::W {
+    fn b<V: Vector>(&self, v: V, k: usize, array: &[u32]) -> V::W {
         let term = usize::from(self.operands.selected[self.row * self.operands.terms + k]);
         let from = term * self.operands.columns + self.column;
         let mut words = [0; MAX_LANES];
@@ -206,7 +225,7 @@ impl Terms<'_> {
         v.from_words(&words)
     }
     #[inline(always)]
-    fn b_signed<V: Vector>(&self, v: V, k: usize, array: &[i32; MOST_B]) -> V::W {
+    fn b_signed<V: Vector>(&self, v: V, k: usize, array: &[i32]) -> V::W {
         let term = usize::from(self.operands.selected[self.row * self.operands.terms + k]);
         let from = term * self.operands.columns + self.column;
         let mut words = [0; MAX_LANES];
@@ -348,7 +367,7 @@ impl Terms<'_> {
         c: V::W,
     ) -> V::W {
         let fraction = a.fraction() + b.fraction();
-        let eight = a.bits() == 8;
+        let eight = a.bits() <= 8;
         let power = |exponent: V::W| {
             let high = v.shl(v.add(exponent, v.splat(1023)), v.splat(20));
             v.join(v.splat(0), high)

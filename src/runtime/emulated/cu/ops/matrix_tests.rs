@@ -388,8 +388,8 @@ fn dot_vectors_of_the_published_model() {
                         let lane = 16 * k as u32;
                         return wave.set64(base, lane, value);
                     };
-                    let (lane, place) = shape.place(0, k, 0, shape.k);
                     let kind = if base == a { shape.a } else { shape.b };
+                    let (lane, place) = shape.place(0, k, 0, shape.k, kind);
                     let per_register = 32 / kind.bits();
                     let slot = Slot(base.0 + (place / per_register) as u32 * 256);
                     let shift = kind.bits() * (place % per_register);

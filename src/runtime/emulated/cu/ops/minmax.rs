@@ -159,6 +159,17 @@ fop2! {
         let ([a0, a1], [b0, b1]) = (halves(v, a), halves(v, b));
         pack(v, min_num_f16(v, m, a0, b0), min_num_f16(v, m, a1, b1))
     };
+    /// bf16 is the upper half of an f32.
+    v_pk_min_num_bf16 |v, m, a, b| {
+        let (high, half) = (v.splat(0xffff_0000), v.splat(16));
+        let low = min_num(v, m, v.shl(a, half), v.shl(b, half));
+        v.or(v.shr(low, half), v.and(min_num(v, m, v.and(a, high), v.and(b, high)), high))
+    };
+    v_pk_max_num_bf16 |v, m, a, b| {
+        let (high, half) = (v.splat(0xffff_0000), v.splat(16));
+        let low = max_num(v, m, v.shl(a, half), v.shl(b, half));
+        v.or(v.shr(low, half), v.and(max_num(v, m, v.and(a, high), v.and(b, high)), high))
+    };
     v_pk_max_num_f16 |v, m, a, b| {
         let ([a0, a1], [b0, b1]) = (halves(v, a), halves(v, b));
         pack(v, max_num_f16(v, m, a0, b0), max_num_f16(v, m, a1, b1))
@@ -200,6 +211,22 @@ fop3! {
     v_maximum3_f16 |v, m, a, b, c| maximum_f16(v, m, maximum_f16(v, m, a, b), c);
     v_minimummaximum_f16 |v, m, a, b, c| maximum_f16(v, m, minimum_f16(v, m, a, b), c);
     v_maximumminimum_f16 |v, m, a, b, c| minimum_f16(v, m, maximum_f16(v, m, a, b), c);
+    v_pk_min3_num_f16 |v, m, a, b, c| {
+        let ([a0, a1], [b0, b1], [c0, c1]) = (halves(v, a), halves(v, b), halves(v, c));
+        pack(
+            v,
+            min_num_f16(v, m, min_num_f16(v, m, a0, b0), c0),
+            min_num_f16(v, m, min_num_f16(v, m, a1, b1), c1),
+        )
+    };
+    v_pk_max3_num_f16 |v, m, a, b, c| {
+        let ([a0, a1], [b0, b1], [c0, c1]) = (halves(v, a), halves(v, b), halves(v, c));
+        pack(
+            v,
+            max_num_f16(v, m, max_num_f16(v, m, a0, b0), c0),
+            max_num_f16(v, m, max_num_f16(v, m, a1, b1), c1),
+        )
+    };
     v_pk_minimum3_f16 |v, m, a, b, c| {
         let ([a0, a1], [b0, b1], [c0, c1]) = (halves(v, a), halves(v, b), halves(v, c));
         pack(

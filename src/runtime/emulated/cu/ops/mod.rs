@@ -329,6 +329,8 @@ mod float_tests;
 pub(crate) mod global;
 mod lds_direct;
 pub(crate) mod matrix;
+#[cfg(test)]
+mod matrix_cdna4_tests;
 mod matrix_sum;
 #[cfg(test)]
 mod matrix_tests;
@@ -338,6 +340,8 @@ pub(crate) mod newer;
 #[cfg(test)]
 mod newer_tests;
 #[cfg(test)]
+mod newest_tests;
+#[cfg(test)]
 mod op_wave;
 pub(crate) mod packed_float;
 pub(crate) mod salu;
@@ -345,13 +349,18 @@ pub(crate) mod salu_bits;
 pub(crate) mod salu_exec;
 pub(crate) mod salu_float;
 pub(crate) mod scratch;
+#[cfg(test)]
+mod small_float_tests;
+pub(crate) mod small_floats;
 pub(crate) mod smem;
 pub(crate) mod transcendental;
+pub(crate) mod transpose;
 pub(crate) mod valu_int;
 pub(crate) mod valu_int16;
 pub(crate) mod valu_int64;
 pub(crate) mod valu_int_bytes;
 pub(crate) mod wmma;
+pub(crate) mod wmma_gfx1250;
 pub(crate) mod wmma_rdna4;
 
 pub(crate) use atomics::*;
@@ -381,13 +390,16 @@ pub(crate) use salu_bits::*;
 pub(crate) use salu_exec::*;
 pub(crate) use salu_float::*;
 pub(crate) use scratch::*;
+pub(crate) use small_floats::*;
 pub(crate) use smem::*;
 pub(crate) use transcendental::*;
+pub(crate) use transpose::*;
 pub(crate) use valu_int::*;
 pub(crate) use valu_int_bytes::*;
 pub(crate) use valu_int16::*;
 pub(crate) use valu_int64::*;
 pub(crate) use wmma::*;
+pub(crate) use wmma_gfx1250::*;
 pub(crate) use wmma_rdna4::*;
 
 pub(crate) use super::tally::count_instruction;

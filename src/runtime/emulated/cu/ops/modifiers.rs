@@ -22,6 +22,8 @@ pub(crate) mod source {
     pub(crate) const NEG_HIGH: i32 = 1 << 5;
     /// Mixed precision: the operand is f16, not f32.
     pub(crate) const HALF: i32 = 1 << 6;
+    /// Mixed precision: the half is bf16.
+    pub(crate) const BF16: i32 = 1 << 12;
     /// SDWA: sign-extend the selected part.
     pub(crate) const SEXT: i32 = 1 << 7;
     /// SDWA: the select, 3 bits, as `isa::SdwaSel` numbers them.
@@ -118,7 +120,7 @@ whole_row! {
     source_mix |v, op, a| {
         let wide = if op.imm & source::HALF != 0 {
             let half = if op.imm & source::LOW_FROM_HIGH != 0 { v.shr(a, v.splat(16)) } else { v.and(a, v.splat(0xffff)) };
-            v.cvt_f32_f16(half)
+            if op.imm & source::BF16 != 0 { v.shl(half, v.splat(16)) } else { v.cvt_f32_f16(half) }
         } else if op.imm & source::FLUSH != 0 {
             flush_f32(v, a)
         } else {
@@ -509,5 +511,29 @@ pub(crate) fn result_indexed<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
         let a = cx.w(v, op.a, chunk);
         cx.set_w(v, to, chunk, cx.chunk_mask(v, exec, chunk), a);
     }
+    pc + 1
+}
+
+/// D (two rows) = S0 as a signed offset of 64 bits, times 2 to the power of the immediate.
+#[inline(always)]
+pub(crate) fn widen_offset<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let count = v.splat(op.imm as u32);
+    // in two steps, as a shift by 32 is one by 0
+    let rest = v.splat(31 - op.imm as u32);
+    let mut a = cx.source(v, 0, op.a);
+    let (mut low, mut high) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
+    for _ in 0..cx.chunks(v) {
+        let offset = a.next(v);
+        low.put_all(v, v.shl(offset, count));
+        high.put_all(v, v.sar(v.sar(offset, rest), v.splat(1)));
+    }
+    pc + 1
+}
+
+/// D = the scalar S0 times 2 to the power of the immediate.
+#[inline(always)]
+pub(crate) fn scale_offset<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let offset = cx.s32(op.a) << op.imm;
+    cx.set_s32(op.d, offset);
     pc + 1
 }

@@ -6,10 +6,10 @@
 //! Source: AMD "CDNA4" and "RDNA4" ISA documents.
 use super::convert::pack;
 use super::cross_lane::all_lanes;
-use super::float_shapes::Modes;
+use super::float_shapes::{Modes, fma_f32};
 use super::transcendental;
 use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
-use crate::runtime::emulated::cu::simd::fp8::Fp8;
+use crate::runtime::emulated::cu::simd::small_float::{E4M3, E5M2, SmallFloat};
 use crate::runtime::emulated::cu::simd::{Vector, scalar, soft};
 use crate::runtime::emulated::cu::wave::Cx;
 
@@ -44,17 +44,17 @@ vop3! {
         let b = v.min_i(v.max_i(v.sar(b, count), low), high);
         v.or(a, v.shl(b, v.splat(8)))
     };
-    v_dot4_f32_fp8_bf8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(Fp8::Fp8, Fp8::Bf8, a, b, c));
-    v_dot4_f32_bf8_fp8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(Fp8::Bf8, Fp8::Fp8, a, b, c));
-    v_dot4_f32_fp8_fp8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(Fp8::Fp8, Fp8::Fp8, a, b, c));
-    v_dot4_f32_bf8_bf8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(Fp8::Bf8, Fp8::Bf8, a, b, c));
+    v_dot4_f32_fp8_bf8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(E4M3, E5M2, a, b, c));
+    v_dot4_f32_bf8_fp8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(E5M2, E4M3, a, b, c));
+    v_dot4_f32_fp8_fp8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(E4M3, E4M3, a, b, c));
+    v_dot4_f32_bf8_bf8 |v, a, b, c| v.map3(a, b, c, |a, b, c| dot4(E5M2, E5M2, a, b, c));
 }
 
 /// Four products of 8-bit floats (the Open Compute Project's formats), added one after the other to `c` as the document reads.
-fn dot4(a_format: Fp8, b_format: Fp8, a: u32, b: u32, c: u32) -> u32 {
+fn dot4(a_format: SmallFloat, b_format: SmallFloat, a: u32, b: u32, c: u32) -> u32 {
     (0..4).fold(c, |sum, i| {
-        let a = f32::from_bits(a_format.ocp_to_f32((a >> (8 * i)) as u8));
-        let b = f32::from_bits(b_format.ocp_to_f32((b >> (8 * i)) as u8));
+        let a = f32::from_bits(a_format.to_f32(a >> (8 * i) & 0xff));
+        let b = f32::from_bits(b_format.to_f32(b >> (8 * i) & 0xff));
         // the product of two 8-bit floats is exact in f32
         let product = (a * b).to_bits();
         let r = (f32::from_bits(sum) + f32::from_bits(product)).to_bits();
@@ -209,4 +209,223 @@ scalar_of! {
     v_s_rcp_f16 |v, m, a| transcendental::rcp_f16(v, m, a);
     v_s_rsq_f16 |v, m, a| transcendental::rsq_f16(v, m, a);
     v_s_sqrt_f16 |v, m, a| transcendental::sqrt_f16(v, m, a);
+}
+
+// ---- gfx1250: 64-bit and fused integers ----------------------------------------------------------------------------
+
+/// 64-bit `name(a, b) -> d`.
+macro_rules! qop2 {
+    ($($(#[$doc:meta])* $name:ident |$v:ident, $clamp:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let $clamp = op.imm & imm_flags::CLAMP != 0;
+            let (mut a, mut b) = (cx.source64($v, 0, op.a), cx.source64($v, 2, op.b));
+            for chunk in 0..cx.chunks($v) {
+                let ($a, $b) = (a.next($v), b.next($v));
+                let r = $body;
+                cx.put_q($v, op.d, chunk, exec, r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+qop2! {
+    /// Clamp saturates.
+    v_add_nc_u64 |v, clamp, a, b| {
+        let r = v.qadd(a, b);
+        if clamp { v.qselect(v.qlt_u(r, a), v.qsplat(u64::MAX), r) } else { r }
+    };
+    /// Clamp saturates.
+    v_sub_nc_u64 |v, clamp, a, b| {
+        let r = v.qsub(a, b);
+        if clamp { v.qselect(v.qlt_u(a, b), v.qsplat(0), r) } else { r }
+    };
+    /// The low 64 bits of the product.
+    v_mul_u64 |v, _clamp, a, b| {
+        let cross = v.add(v.mul_lo(v.lo(a), v.hi(b)), v.mul_lo(v.hi(a), v.lo(b)));
+        let low = v.mul_wide_u(v.lo(a), v.lo(b));
+        v.join(v.lo(low), v.add(v.hi(low), cross))
+    };
+    v_min_u64 |v, _clamp, a, b| v.qselect(v.qlt_u(b, a), b, a);
+    v_max_u64 |v, _clamp, a, b| v.qselect(v.qlt_u(a, b), b, a);
+    v_min_i64 |v, _clamp, a, b| v.qselect(v.qlt_i(b, a), b, a);
+    v_max_i64 |v, _clamp, a, b| v.qselect(v.qlt_i(a, b), b, a);
+}
+
+/// D = S0 * S1 + S2, 64 bits of 32 by 32, without a carry. Clamp saturates.
+macro_rules! mad_wide {
+    ($($name:ident |$v:ident, $product:ident, $c:ident, $r:ident, $mul:ident| $clamped:expr;)*) => {$(
+        /// D = S0 * S1 + S2; clamp saturates.
+        #[inline(always)]
+        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+            let exec = cx.exec();
+            let clamp = op.imm & imm_flags::CLAMP != 0;
+            for chunk in 0..cx.chunks($v) {
+                let $product = $v.$mul(cx.w($v, op.a, chunk), cx.w($v, op.b, chunk));
+                let $c = cx.q($v, op.c, chunk);
+                let $r = $v.qadd($product, $c);
+                let r = if clamp { $clamped } else { $r };
+                cx.put_q($v, op.d, chunk, exec, r);
+            }
+            pc + 1
+        }
+    )*};
+}
+
+mad_wide! {
+    v_mad_nc_u64_u32 |v, product, c, r, mul_wide_u| {
+        let _ = product;
+        v.qselect(v.qlt_u(r, c), v.qsplat(u64::MAX), r)
+    };
+    v_mad_nc_i64_i32 |v, product, c, r, mul_wide_i| {
+        let top = v.hi(r);
+        let over = v.and(v.xor(v.hi(product), top), v.xor(v.hi(c), top));
+        let negative = v.lt_i(v.hi(c), v.splat(0));
+        let limit = v.qselect(negative, v.qsplat(i64::MIN as u64), v.qsplat(i64::MAX as u64));
+        v.qselect(v.lt_i(over, v.splat(0)), limit, r)
+    };
+}
+
+vop3! {
+    /// The low 32 bits of S0 * S1 + S2.
+    v_mad_u32 |v, a, b, c| v.add(v.mul_lo(a, b), c);
+    v_pk_max3_i16 |v, a, b, c| v.pk_max_i(v.pk_max_i(a, b), c);
+    v_pk_max3_u16 |v, a, b, c| v.pk_max_u(v.pk_max_u(a, b), c);
+    v_pk_min3_i16 |v, a, b, c| v.pk_min_i(v.pk_min_i(a, b), c);
+    v_pk_min3_u16 |v, a, b, c| v.pk_min_u(v.pk_min_u(a, b), c);
+    v_pk_fma_bf16 |v, a, b, c| v.map3(a, b, c, |a, b, c| {
+        let bf16 = |shift: u32| {
+            let half = |w: u32| u64::from(w >> shift & 0xffff);
+            (soft::BF16.fma(half(a), half(b), half(c), soft::Round::Even) as u32) << shift
+        };
+        bf16(0) | bf16(16)
+    });
+}
+
+vop3_clamp! {
+    v_add_max_i32 |v, a, b, c| v.max_i(v.add(a, b), c), v.max_i(add_saturating_i32(v, a, b), c);
+    v_add_min_i32 |v, a, b, c| v.min_i(v.add(a, b), c), v.min_i(add_saturating_i32(v, a, b), c);
+    v_add_max_u32 |v, a, b, c| v.max_u(v.add(a, b), c), v.max_u(add_saturating_u32(v, a, b), c);
+    v_add_min_u32 |v, a, b, c| v.min_u(v.add(a, b), c), v.min_u(add_saturating_u32(v, a, b), c);
+    v_pk_add_max_i16 |v, a, b, c| v.pk_max_i(v.pk_add(a, b), c), v.pk_max_i(v.pk_add_sat_i(a, b), c);
+    v_pk_add_min_i16 |v, a, b, c| v.pk_min_i(v.pk_add(a, b), c), v.pk_min_i(v.pk_add_sat_i(a, b), c);
+    v_pk_add_max_u16 |v, a, b, c| v.pk_max_u(v.pk_add(a, b), c), v.pk_max_u(v.pk_add_sat_u(a, b), c);
+    v_pk_add_min_u16 |v, a, b, c| v.pk_min_u(v.pk_add(a, b), c), v.pk_min_u(v.pk_add_sat_u(a, b), c);
+}
+
+#[inline(always)]
+fn add_saturating_i32<V: Vector>(v: V, a: V::W, b: V::W) -> V::W {
+    v.map2(a, b, |a, b| (a as i32).saturating_add(b as i32) as u32)
+}
+
+#[inline(always)]
+fn add_saturating_u32<V: Vector>(v: V, a: V::W, b: V::W) -> V::W {
+    v.map2(a, b, u32::saturating_add)
+}
+
+vop1! {
+    /// Four signed bytes to four nibbles, saturated.
+    v_sat_pk4_i4_i8 |v, a| v.map1(a, |a| (0..4).fold(0, |r, i| {
+        let byte = (a >> (8 * i)) as u8 as i8;
+        r | (byte.clamp(-8, 7) as u32 & 15) << (4 * i)
+    }));
+    /// Four unsigned bytes to four nibbles, saturated.
+    v_sat_pk4_u4_u8 |v, a| v.map1(a, |a| (0..4).fold(0, |r, i| r | (a >> (8 * i) & 0xff).min(15) << (4 * i)));
+}
+
+// ---- gfx1250: bfloat16 -------------------------------------------------------------------------------------------------
+
+vop2! {
+    v_pk_add_bf16 |v, a, b| v.map2(a, b, |a, b| {
+        let one = u64::from(ONE_BF16);
+        let bf16 = |shift: u32| {
+            let half = |w: u32| u64::from(w >> shift & 0xffff);
+            (soft::BF16.fma(half(a), one, half(b), soft::Round::Even) as u32) << shift
+        };
+        bf16(0) | bf16(16)
+    });
+    v_pk_mul_bf16 |v, a, b| v.map2(a, b, |a, b| {
+        let bf16 = |shift: u32| {
+            let half = |w: u32| u64::from(w >> shift & 0xffff);
+            // a zero of the product's own sign, so that the sum keeps it
+            let zero = (half(a) ^ half(b)) & 0x8000;
+            (soft::BF16.fma(half(a), half(b), zero, soft::Round::Even) as u32) << shift
+        };
+        bf16(0) | bf16(16)
+    });
+}
+
+/// 1.0.
+const ONE_BF16: u32 = 0x3f80;
+
+vop1! {
+    v_rcp_bf16 |v, a| of_bf16(v, transcendental::rcp_f32(v, v.shl(a, v.splat(16))));
+    v_sqrt_bf16 |v, a| of_bf16(v, transcendental::sqrt_f32(v, v.shl(a, v.splat(16))));
+    v_rsq_bf16 |v, a| of_bf16(v, transcendental::rsq_f32(v, v.shl(a, v.splat(16))));
+    v_log_bf16 |v, a| of_bf16(v, transcendental::log_f32(v, v.shl(a, v.splat(16))));
+    v_exp_bf16 |v, a| of_bf16(v, transcendental::exp_f32(v, v.shl(a, v.splat(16))));
+    v_sin_bf16 |v, a| of_bf16(v, transcendental::sin_cos(v, v.shl(a, v.splat(16)), 0));
+    v_cos_bf16 |v, a| of_bf16(v, transcendental::sin_cos(v, v.shl(a, v.splat(16)), 1));
+}
+
+#[inline(always)]
+fn of_bf16<V: Vector>(v: V, a: V::W) -> V::W {
+    v.map1(a, bf16_of)
+}
+
+/// FMA of mixed precision to one half of D as bf16: rounded to f32, then to bf16.
+#[inline(always)]
+fn mix_bf16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, high: bool) -> u32 {
+    let exec = cx.exec();
+    let m = Modes::of(cx, op.imm);
+    for chunk in 0..cx.chunks(v) {
+        let (a, b) = (cx.w(v, op.a, chunk), cx.w(v, op.b, chunk));
+        let wide = fma_f32(v, m.round_f32, a, b, cx.w(v, op.c, chunk));
+        let half = of_bf16(v, wide);
+        let old = cx.w(v, op.d, chunk);
+        let r = if high {
+            v.or(v.and(old, v.splat(0xffff)), v.shl(half, v.splat(16)))
+        } else {
+            v.or(v.and(old, v.splat(0xffff_0000)), half)
+        };
+        cx.put(v, op.d, chunk, exec, r);
+    }
+    pc + 1
+}
+
+/// FMA of mixed precision to the low half.
+#[inline(always)]
+pub(crate) fn v_fma_mixlo_bf16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    mix_bf16(v, cx, op, pc, false)
+}
+
+/// FMA of mixed precision to the high half.
+#[inline(always)]
+pub(crate) fn v_fma_mixhi_bf16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    mix_bf16(v, cx, op, pc, true)
+}
+
+// ---- gfx1250: scalars ----------------------------------------------------------------------------------------------------
+
+/// The shader clock, 64 bits.
+#[inline(always)]
+pub(crate) fn s_get_shader_cycles_u64<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    let now = (cx.env.clocks.shader)();
+    cx.set_s64(op.d, now);
+    pc + 1
+}
+
+/// Jump relative to the next instruction, by bytes in a register pair.
+#[inline(always)]
+pub(crate) fn s_add_pc_i64<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let target = cx.code.next_address(pc).wrapping_add(cx.s64(op.a));
+    cx.jump(op, target)
 }

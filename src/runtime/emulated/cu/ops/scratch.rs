@@ -10,7 +10,7 @@ use crate::runtime::emulated::cu::wave::Cx;
 
 /// The part of the offset that all lanes share, and the row of their own part.
 #[inline(always)]
-fn offset(cx: &Cx<'_>, op: &MicroOp) -> private::Offset {
+pub(super) fn offset(cx: &Cx<'_>, op: &MicroOp) -> private::Offset {
     let scalar = if op.aux & flat_flags::SADDR != 0 {
         cx.s32(op.c)
     } else {

@@ -249,7 +249,7 @@ const COS: [u64; 9] = [
 ///
 /// A zero that is not the sine of -0 is +0; infinities give the default NaN.
 #[inline(always)]
-fn sin_cos<V: Vector>(v: V, a: V::W, quarters: u32) -> V::W {
+pub(super) fn sin_cos<V: Vector>(v: V, a: V::W, quarters: u32) -> V::W {
     // a = q / 4 + t with q whole and t in [-1/8, 1/8]; every step is exact
     let wide = v.cvt_f64_f32(a);
     let minus = |a: V::Q| v.qxor(a, v.qsplat(1 << 63));

@@ -12,7 +12,7 @@
 use super::float32::flush;
 use super::wmma::{SIDE, accumulator, bf16_of_sum, columns, dot2};
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
-use crate::runtime::emulated::cu::simd::fp8::Fp8;
+use crate::runtime::emulated::cu::simd::small_float::{E4M3, E5M2};
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
 
@@ -125,8 +125,8 @@ fn decode(bits: u32, kind: Kind, negate: bool) -> u32 {
         Kind::F16 => scalar::f16_to_f32(bits as u16) ^ sign,
         Kind::Bf16 if bits & 0x7f80 == 0 => (bits & 0x8000) << 16 ^ sign,
         Kind::Bf16 => bits << 16 ^ sign,
-        Kind::Fp8 => Fp8::Fp8.ocp_to_f32(bits as u8) ^ sign,
-        Kind::Bf8 => Fp8::Bf8.ocp_to_f32(bits as u8) ^ sign,
+        Kind::Fp8 => E4M3.to_f32(bits) ^ sign,
+        Kind::Bf8 => E5M2.to_f32(bits) ^ sign,
         // a set bit of neg means "signed" for the integer forms
         Kind::I8 if negate => bits as u8 as i8 as u32,
         Kind::I4 if negate => ((bits << 28) as i32 >> 28) as u32,

@@ -1,6 +1,5 @@
-//! The 8-bit floating-point formats, of two kinds. CDNA3's: FP8 (1-4-3, bias 8) and BF8 (1-5-2, bias 16), both "FNUZ": finite numbers,
-//! no negative zero, and 0x80 for NaN. The Open Compute Project's, of CDNA4 and RDNA4: E4M3 (bias 7, finite, NaN with all
-//! other bits set) and E5M2 (bias 15, like f16 without its low byte).
+//! The 8-bit floating-point formats of CDNA3: FP8 (1-4-3, bias 8) and BF8 (1-5-2, bias 16), both "FNUZ": finite numbers, no
+//! negative zero, and 0x80 for NaN. Those of later generations are in [`small_float`](super::small_float).
 //!
 //! Knows: the two formats. Must not know: lanes, instructions. Source: AMD "CDNA3" ISA document, "Floating-point formats".
 
@@ -55,21 +54,6 @@ impl Fp8 {
         match self.unpack(bits) {
             Some(number) => soft::F32.round(number, Round::Even) as u32,
             None => scalar::DEFAULT_NAN_F32 & 0x7fff_ffff,
-        }
-    }
-
-    /// f32 bits of a number of the Open Compute Project's format with as many bits: exact ("OCP 8-bit Floating Point
-    /// Specification", revision 1.0).
-    pub(crate) fn ocp_to_f32(self, bits: u8) -> u32 {
-        let sign = u32::from(bits & 0x80) << 24;
-        match (self, bits & 0x7f) {
-            (Self::Bf8, _) => scalar::f16_to_f32(u16::from(bits) << 8),
-            (Self::Fp8, 0x7f) => sign | scalar::DEFAULT_NAN_F32 & 0x7fff_ffff,
-            (Self::Fp8, magnitude @ 0..8) => {
-                // denormals count units of 2^-9
-                (f32::from(magnitude) / 512.0).to_bits() | sign
-            }
-            (Self::Fp8, magnitude) => sign | ((u32::from(magnitude) << 20) + ((127 - 7) << 23)),
         }
     }
 
@@ -206,36 +190,5 @@ mod tests {
                 .count();
             assert_eq!(ups, 256);
         }
-    }
-
-    /// Values from the tables of the Open Compute Project's specification.
-    #[test]
-    fn ocp_vectors_of_the_specification() {
-        let value = |format: Fp8, bits: u8| f32::from_bits(format.ocp_to_f32(bits));
-        for (bits, want) in [
-            (0x00, 0.0),
-            (0x01, 1.0 / 512.0),
-            (0x07, 7.0 / 512.0),
-            (0x08, 1.0 / 64.0),
-            (0x38, 1.0),
-            (0x7e, 448.0),
-            (0xfe, -448.0),
-        ] {
-            assert_eq!(value(Fp8::Fp8, bits), want, "E4M3 {bits:#x}");
-        }
-        assert!(value(Fp8::Fp8, 0x7f).is_nan() && value(Fp8::Fp8, 0xff).is_nan());
-        assert!(value(Fp8::Fp8, 0x80).is_sign_negative());
-        for (bits, want) in [
-            (0x01, 1.0 / 65536.0),
-            (0x03, 3.0 / 65536.0),
-            (0x04, 1.0 / 16384.0),
-            (0x3c, 1.0),
-            (0x7b, 57344.0),
-            (0x7c, f32::INFINITY),
-            (0xfc, f32::NEG_INFINITY),
-        ] {
-            assert_eq!(value(Fp8::Bf8, bits), want, "E5M2 {bits:#x}");
-        }
-        assert!((0x7d..=0x7f).all(|bits| value(Fp8::Bf8, bits).is_nan()));
     }
 }

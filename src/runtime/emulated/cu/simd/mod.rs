@@ -22,6 +22,7 @@ pub(crate) mod fp8;
 pub(crate) mod lanes;
 pub(crate) mod portable;
 pub(crate) mod scalar;
+pub(crate) mod small_float;
 pub(crate) mod soft;
 
 pub(crate) use avx2::Avx2;

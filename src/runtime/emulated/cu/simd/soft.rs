@@ -174,8 +174,12 @@ impl Format {
     pub(crate) const fn is_infinite(self, bits: u64) -> bool {
         bits & (self.sign() - 1) == self.infinity()
     }
+    /// Bits of the mantissa field.
+    pub(crate) const fn mantissa_bits(self) -> u32 {
+        self.mantissa
+    }
     /// Exponent of the lowest bit of a denormal.
-    const fn lowest(self) -> i32 {
+    pub(crate) const fn lowest(self) -> i32 {
         1 - self.bias() - self.mantissa as i32
     }
 

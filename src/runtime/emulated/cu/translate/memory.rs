@@ -2,19 +2,31 @@
 //!
 //! Knows: the SMEM, DS, FLAT and MUBUF formats. Must not know: how memory is accessed.
 use super::{Refusal, Translator};
-use crate::isa::{Encoding, Field, Inst, Operand, RowFlags, Sem};
+use crate::isa::{Encoding, Field, Inst, IsaFamily, Operand, RowFlags, Sem};
+use crate::runtime::emulated::cu::handlers::Internal;
 use crate::runtime::emulated::cu::microop::{Slot, buffer_flags, flat_flags};
+use crate::runtime::emulated::cu::wave::layout;
 
 impl Translator<'_> {
     pub(super) fn smem(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
         let mut op = self.operation(sem);
         op.b = self.constants.pair(0);
         op.imm = inst.mods.offset;
+        let scale = self.offset_scale(inst)?;
         for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
             match spec.field {
                 Field::Sdst => op.d = self.destination(spec, operand)?,
                 Field::Sbase => op.a = self.source(spec, operand)?,
-                Field::Soffset => op.b = self.source(spec, operand)?,
+                Field::Soffset => {
+                    op.b = self.source(spec, operand)?;
+                    if scale != 0 {
+                        let (d, a) = (Slot::scalar(layout::SCALAR_TEMP + 24), op.b);
+                        self.internal(Internal::scale_offset, |op| {
+                            (op.d, op.a, op.imm) = (d, a, scale);
+                        });
+                        op.b = d;
+                    }
+                }
                 Field::Sdata => op.c = self.source(spec, operand)?,
                 Field::SdataTied => {
                     op.c = self.source(spec, operand)?;
@@ -62,6 +74,9 @@ impl Translator<'_> {
         if inst.mods.lds {
             op.aux |= flat_flags::LDS;
         }
+        if self.wave64 && inst.row.mnemonic.contains("_load_tr") {
+            return Err(Refusal::unsupported("a transposing load of 64 lanes"));
+        }
         for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
             match (spec.field, operand) {
                 (Field::Vdst | Field::VdstTied, Operand::Off) => {}
@@ -82,8 +97,43 @@ impl Translator<'_> {
                 _ => {}
             }
         }
+        let scale = self.offset_scale(inst)?;
+        let based = op.aux & flat_flags::SADDR != 0 && inst.row.encoding != Encoding::Scratch;
+        if scale != 0 || based && self.family == IsaFamily::Gfx1250 {
+            // gfx1250: a lane's offset beside a base is signed, and counts elements where the instruction says so
+            let (d, a) = (self.temp(0), op.a);
+            self.internal(Internal::widen_offset, |op| {
+                (op.d, op.a, op.imm) = (d, a, scale)
+            });
+            op.a = d;
+            if based {
+                op.aux |= flat_flags::WIDE_OFFSET;
+            }
+        }
         self.push(op);
         Ok(())
+    }
+
+    /// By how many bits a register's offset is shifted: to the size of an element where the instruction scales it.
+    fn offset_scale(&self, inst: &Inst) -> Result<i32, Refusal> {
+        if self.family != IsaFamily::Gfx1250 || inst.mods.cpol & 1 << 6 == 0 {
+            return Ok(0);
+        }
+        let name = inst.row.mnemonic;
+        let bits: u32 = name
+            .rsplit(['_', 'b', 'u', 'i', 'f'])
+            .find_map(|part| part.parse().ok())
+            .unwrap_or(0);
+        match bits {
+            8 => Ok(0),
+            16 => Ok(1),
+            32 => Ok(2),
+            64 => Ok(3),
+            128 => Ok(4),
+            256 => Ok(5),
+            512 => Ok(6),
+            _ => Err(Refusal::unsupported("an offset scaled by this element")),
+        }
     }
 
     pub(super) fn buffer(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {

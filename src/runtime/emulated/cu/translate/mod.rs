@@ -15,7 +15,7 @@ use super::microop::{MicroOp, STOP, Slot};
 use super::program::{Cold, Program, ProgramKey};
 use super::tally;
 use super::wave::{Env, WaveShape};
-use crate::isa::{Encoding, Inst, IsaFamily, MAX_BYTES, Operand, Sem, decode};
+use crate::isa::{Encoding, Field, Inst, IsaFamily, MAX_BYTES, Operand, Sem, decode};
 use crate::runtime::emulated::vm::{AddressSpace, PAGE_SIZE};
 use crate::runtime::instrument::{Access, FaultKind};
 
@@ -141,7 +141,7 @@ fn flow(inst: &Inst, address: u64) -> Flow {
             ends_block: true,
             ..straight
         },
-        Sem::s_setpc_b64 | Sem::s_endpgm => Flow {
+        Sem::s_setpc_b64 | Sem::s_add_pc_i64 | Sem::s_endpgm => Flow {
             falls_through: false,
             target: None,
             ends_block: true,
@@ -189,7 +189,18 @@ pub(super) struct Translator<'a> {
     index_mode: u8,
     /// Instructions are counted.
     counted: bool,
+    /// Upper bits of VGPR numbers where each instruction is reached, where they are not 0 (`s_set_vgpr_msb`).
+    vgpr_bits: BTreeMap<u64, VgprBits>,
+    /// The literal of 64 bits of the instruction at hand, by its word.
+    words: [u32; WORDS],
 }
+
+/// Words of the longest instruction.
+const WORDS: usize = MAX_BYTES / 4;
+
+/// Bits 9:8 of VGPR numbers, as `s_set_vgpr_msb` sets them: of S0, S1, S2 and D, two each from the lowest on; or `None`
+/// where the ways that lead to an instruction differ in them.
+type VgprBits = Option<u8>;
 
 /// The parts of MODE that translation depends on (AMD ISA documents, "Mode register").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -247,6 +258,12 @@ impl Translator<'_> {
         index
     }
 
+    /// The literal of 64 bits that begins at a word of the instruction at hand.
+    fn wide_literal(&self, word: u8) -> u64 {
+        let at = |index: usize| u64::from(self.words.get(index).copied().unwrap_or(0));
+        at(usize::from(word)) | at(usize::from(word) + 1) << 32
+    }
+
     /// Adds an internal micro-op with the fields that `fill` sets.
     fn internal(&mut self, op: Internal, fill: impl FnOnce(&mut MicroOp)) -> u32 {
         let mut micro = self.blank(self.handlers.internal(op));
@@ -285,6 +302,20 @@ impl Translator<'_> {
             .then(|| self.internal(Internal::count_instruction, |_| {}) as usize);
         let before = self.ops.len();
         self.flags_used = 0;
+        self.words = inst.words;
+        let mut far = None;
+        match self.vgpr_bits.get(&address) {
+            None | Some(Some(0)) => {}
+            Some(&Some(bits)) => far = Some(with_vgpr_bits(inst, bits)),
+            Some(None) if uses_vgprs(inst) => {
+                return self.refuse(FaultKind::UnsupportedInstruction {
+                    mnemonic: inst.row.mnemonic,
+                    reason: "ways to it differ in the upper bits of VGPR numbers".to_owned(),
+                });
+            }
+            Some(None) => {}
+        }
+        let inst = far.as_ref().unwrap_or(inst);
         let done = match inst.row.sem {
             Err(reason) => Err(Refusal::unsupported(reason)),
             Ok(Sem::elide) => Ok(()),
@@ -304,8 +335,11 @@ impl Translator<'_> {
                 | Encoding::Vopc
                 | Encoding::Vop3
                 | Encoding::Vop3p
+                | Encoding::Vop3px
                 | Encoding::VopdX
-                | Encoding::VopdY => self.vector(inst),
+                | Encoding::VopdY
+                | Encoding::Vopd3X
+                | Encoding::Vopd3Y => self.vector(inst),
                 _ => Err(Refusal::unsupported(
                     "graphics instructions are not executed",
                 )),
@@ -345,7 +379,7 @@ pub(crate) fn translate(
         vm,
         pages: BTreeMap::new(),
     };
-    let (items, leaders) = discover(key, entries, &mut reader);
+    let (items, leaders, vgpr_bits) = discover(key, entries, &mut reader);
 
     let mut translator = Translator {
         family: key.family,
@@ -363,6 +397,8 @@ pub(crate) fn translate(
         flags_used: 0,
         index_mode: 0,
         counted: key.counted,
+        vgpr_bits,
+        words: [0; WORDS],
     };
     let mut index = Vec::with_capacity(items.len());
     // instructions since the last one that accounted for its block, and where the last one falls through to
@@ -478,17 +514,89 @@ fn code_copy(items: &BTreeMap<u64, Item>, reader: &CodeReader<'_>) -> Vec<(u64, 
     runs
 }
 
-/// Everything that the entries reach, by address, and the addresses that branches lead to.
-fn discover(
-    key: &ProgramKey,
-    entries: &BTreeSet<u64>,
-    reader: &mut CodeReader<'_>,
-) -> (BTreeMap<u64, Item>, BTreeSet<u64>) {
+/// The operands that each pair of bits of `s_set_vgpr_msb` belongs to, lowest first (LLVM's AMDGPU backend, the lowering of
+/// VGPR numbers): vector operands by their place, of memory instructions address, data and result.
+fn vgpr_bits_of(encoding: Encoding, field: Field) -> Option<u8> {
+    let place = match (encoding, field) {
+        (_, Field::Vdst | Field::VdstTied) => 3,
+        (Encoding::Mubuf | Encoding::Mtbuf, Field::Vdata | Field::VdataTied) => 3,
+        (_, Field::Src0 | Field::Vaddr) => 0,
+        (_, Field::Src1 | Field::Data0 | Field::Vdata) => 1,
+        (_, Field::Src2 | Field::Data1) => 2,
+        _ => return None,
+    };
+    Some(2 * place)
+}
+
+fn uses_vgprs(inst: &Inst) -> bool {
+    let is_vgpr = |operand: &Operand| matches!(operand, Operand::Vgpr { .. });
+    let dual = inst.dual.iter().flat_map(|(_, operands)| operands);
+    inst.operands().iter().chain(dual).any(is_vgpr)
+}
+
+/// The instruction with the upper bits of its VGPR numbers.
+fn with_vgpr_bits(inst: &Inst, bits: u8) -> Inst {
+    let mut far = inst.clone();
+    let extend = |row: &'static crate::isa::Row, operands: &mut [Operand]| {
+        for (operand, spec) in operands.iter_mut().zip(row.operands) {
+            if let Operand::Vgpr { index, .. } = operand
+                && let Some(shift) = vgpr_bits_of(row.encoding, spec.field)
+            {
+                *index += u16::from(bits >> shift & 3) << 8;
+            }
+        }
+    };
+    extend(inst.row, &mut far.operands);
+    if let Some((row, operands)) = &mut far.dual {
+        extend(row, operands);
+    }
+    far
+}
+
+/// The upper bits of VGPR numbers after an instruction.
+fn vgpr_bits_after(inst: &Inst, bits: VgprBits) -> VgprBits {
+    if inst.row.mnemonic != "s_set_vgpr_msb" {
+        return bits;
+    }
+    inst.operands().iter().find_map(|operand| match operand {
+        Operand::Imm(value) => Some(*value as u8),
+        _ => None,
+    })
+}
+
+/// What [`discover`] finds: everything that the entries reach, by address; the addresses that branches lead to; and the upper
+/// bits of VGPR numbers where they are not 0.
+type Discovered = (BTreeMap<u64, Item>, BTreeSet<u64>, BTreeMap<u64, VgprBits>);
+
+fn discover(key: &ProgramKey, entries: &BTreeSet<u64>, reader: &mut CodeReader<'_>) -> Discovered {
     let mut items = BTreeMap::new();
     let mut leaders = entries.clone();
-    let mut pending: Vec<u64> = entries.iter().copied().collect();
-    while let Some(mut address) = pending.pop() {
-        while !items.contains_key(&address) && items.len() < MAX_INSTRUCTIONS {
+    let mut vgpr_bits: BTreeMap<u64, VgprBits> = BTreeMap::new();
+    // code that is entered expects the bits to be 0
+    let mut pending: Vec<(u64, VgprBits)> = entries.iter().map(|&entry| (entry, Some(0))).collect();
+    while let Some((mut address, mut bits)) = pending.pop() {
+        while items.len() < MAX_INSTRUCTIONS {
+            if let Some(item) = items.get(&address) {
+                // again only if the bits differ from those of the way before
+                let before = vgpr_bits.get(&address).copied().unwrap_or(Some(0));
+                let Item::Instruction(inst) = item else { break };
+                if before == bits || before.is_none() {
+                    break;
+                }
+                bits = None;
+                vgpr_bits.insert(address, bits);
+                let flow = flow(inst, address);
+                let next = address + u64::from(inst.len);
+                bits = vgpr_bits_after(inst, bits);
+                if let Some(target) = flow.target {
+                    pending.push((target, bits));
+                }
+                if !flow.falls_through {
+                    break;
+                }
+                address = next;
+                continue;
+            }
             let (bytes, available) = reader.bytes(address);
             if available < 4 || address % 4 != 0 {
                 items.insert(address, Item::Unmapped);
@@ -500,11 +608,20 @@ fn discover(
             };
             let flow = flow(&inst, address);
             let next = address + u64::from(inst.len);
+            if bits != Some(0) {
+                vgpr_bits.insert(address, bits);
+            }
+            bits = vgpr_bits_after(&inst, bits);
+            // a call's target expects 0, as every entry does
+            let at_target = match inst.row.sem {
+                Ok(Sem::s_call_b64) => Some(0),
+                _ => bits,
+            };
             items.insert(address, Item::Instruction(Box::new(inst)));
             if let Some(target) = flow.target
-                && leaders.insert(target)
+                && (leaders.insert(target) || at_target != Some(0) || !vgpr_bits.is_empty())
             {
-                pending.push(target);
+                pending.push((target, at_target));
             }
             if !flow.falls_through {
                 break;
@@ -512,5 +629,5 @@ fn discover(
             address = next;
         }
     }
-    (items, leaders)
+    (items, leaders, vgpr_bits)
 }

@@ -65,7 +65,7 @@ fn is_64_bit(ty: Ty) -> bool {
 }
 
 /// The value of an inline constant, as a pair.
-fn inline_value(code: u8, ty: Ty) -> Option<u64> {
+pub(super) fn inline_value(code: u8, ty: Ty) -> Option<u64> {
     let integer = match code {
         128..=192 => Some(i64::from(code) - 128),
         193..=208 => Some(192 - i64::from(code)),
@@ -134,7 +134,7 @@ impl Translator<'_> {
                 Ok(self.constants.pair(value))
             }
             Operand::Imm(value) => Ok(self.constants.pair(i64::from(value) as u64)),
-            Operand::WideLiteral(_) => Err(Refusal::unsupported("a literal of 64 bits")),
+            Operand::WideLiteral(word) => Ok(self.constants.pair(self.wide_literal(word))),
         }
     }
 
@@ -162,6 +162,12 @@ impl Translator<'_> {
                 u64::from(high)
             };
             return Ok(self.constants.pair(value));
+        }
+        // the wave's private memory as flat instructions see it (LLVM, "globally addressable scratch")
+        if let 230 | 231 = code {
+            let base = u64::from(self.env.private_base) << 32;
+            let part = if code == 230 { base } else { base >> 32 };
+            return Ok(self.constants.pair(part));
         }
         if matches!(code, 251..=253) {
             let slot = Slot::scalar(layout::SCALAR_TEMP + 8 * self.flags_used);

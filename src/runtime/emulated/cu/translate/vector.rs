@@ -1,10 +1,11 @@
 //! Vector instructions: prefix micro-ops for modified sources, the operation, suffix micro-ops for its result.
 //!
 //! Knows: the VOP formats, DPP, SDWA, true16. Must not know: what an operation computes.
+use super::operands::inline_value;
 use super::{Refusal, Translator};
 use crate::isa::{
-    Dpp, Encoding, Field, Half, Inst, MAX_OPERANDS, Mods, Operand, OperandSpec, Row, RowFlags,
-    SdwaSel, Sem, Ty,
+    Dpp, Encoding, Field, Half, Inst, IsaFamily, MAX_OPERANDS, Mods, Operand, OperandSpec, Row,
+    RowFlags, SdwaSel, Sem, Ty,
 };
 use crate::runtime::emulated::cu::handlers::Internal;
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
@@ -32,6 +33,10 @@ fn keeps_half_on_gfx9(sem: Sem) -> bool {
             | Sem::v_div_fixup_f16
             | Sem::v_fma_mixlo_f16
             | Sem::v_fma_mixhi_f16
+            | Sem::v_cvt_sr_f16_f32
+            | Sem::v_cvt_sr_bf16_f32
+            | Sem::v_cvt_scalef32_f16_fp8
+            | Sem::v_cvt_scalef32_f16_bf8
     )
 }
 
@@ -70,33 +75,44 @@ impl Translator<'_> {
         let Some((y_row, y_operands)) = &inst.dual else {
             return self.vector_half(inst.row, &inst.operands, &inst.mods, None);
         };
-        // both halves read before either writes: X goes through a temporary row if Y reads its destination
-        let x_writes =
-            inst.row.operands.iter().zip(inst.operands()).find_map(
-                |(spec, operand)| match operand {
-                    Operand::Vgpr { index, .. } if spec.is_dst() => Some(*index),
-                    _ => None,
-                },
-            );
+        // the halves of VOPD3 negate their own sources
+        let mut y_mods = inst.mods;
+        if y_row.encoding == Encoding::Vopd3Y {
+            y_mods.neg = inst.mods.neg_hi;
+        }
+        // both halves read before either writes: X goes through temporary rows if Y reads its destination
+        let registers = |operand: &Operand| match *operand {
+            Operand::Vgpr { index, dwords, .. } => index..index + u16::from(dwords.max(1)),
+            _ => 0..0,
+        };
+        let x_writes = inst
+            .row
+            .operands
+            .iter()
+            .zip(inst.operands())
+            .find(|(spec, _)| spec.is_dst())
+            .map_or(0..0, |(_, operand)| registers(operand));
         let y_reads = y_row
             .operands
             .iter()
             .zip(y_operands)
             .any(|(spec, operand)| {
-                spec.is_src()
-                    && matches!(operand, Operand::Vgpr { index, .. } if Some(*index) == x_writes)
+                let read = registers(operand);
+                spec.is_src() && read.start < x_writes.end && x_writes.start < read.end
             });
         if !y_reads {
             self.vector_half(inst.row, &inst.operands, &inst.mods, None)?;
-            return self.vector_half(y_row, y_operands, &inst.mods, None);
+            return self.vector_half(y_row, y_operands, &y_mods, None);
         }
         let held = self.temp(MERGE_TEMP);
         self.vector_half(inst.row, &inst.operands, &inst.mods, Some(held))?;
-        self.vector_half(y_row, y_operands, &inst.mods, None)?;
-        let target = self.vgpr(x_writes.unwrap_or(0), 1)?;
-        let mut op = self.operation(Sem::v_mov_b32);
-        (op.d, op.a) = (target, held);
-        self.push(op);
+        self.vector_half(y_row, y_operands, &y_mods, None)?;
+        for (dword, index) in (0..).zip(x_writes) {
+            let target = self.vgpr(index, 1)?;
+            let mut op = self.operation(Sem::v_mov_b32);
+            (op.d, op.a) = (target, Slot(held.0 + dword * self.shape.stride()));
+            self.push(op);
+        }
         Ok(())
     }
 
@@ -111,6 +127,17 @@ impl Translator<'_> {
         let Ok(sem) = row.sem else {
             return Err(Refusal::unsupported(row.sem.err().unwrap_or_default()));
         };
+        if self.family == IsaFamily::Gfx1250 && mods.clamp && row.mnemonic.contains("_fp8") {
+            return Err(Refusal::unsupported("the E5M3 format"));
+        }
+        if mods.clamp
+            && row
+                .operands
+                .first()
+                .is_some_and(|d| matches!(d.ty, Ty::Bf16 | Ty::PkBf16))
+        {
+            return Err(Refusal::unsupported("clamp of bfloat16"));
+        }
         if sem == Sem::v_swap_b16 {
             return self.swap_halves(operands);
         }
@@ -119,6 +146,9 @@ impl Translator<'_> {
         op.imm = self.immediate(row, mods);
         [op.a, op.b, op.c] = roles.sources;
         op.aux = roles.aux.map_or(0, |slot| slot.0);
+        if row.flags.contains(RowFlags::FORMATS) {
+            op.aux = self.matrix_scales(row, operands, mods)?.0;
+        }
         match sem {
             Sem::v_movrels_b32
             | Sem::v_movreld_b32
@@ -146,6 +176,42 @@ impl Translator<'_> {
             self.internal(Internal::result_dpp_mask, |op| op.d = carry);
         }
         Ok(())
+    }
+
+    /// The row of a matrix operation's scales: those of its own operands, else 1. A constant float stands for its exponent
+    /// (CDNA4 ISA, "MFMA with Block Exponent Scaling").
+    fn matrix_scales(
+        &mut self,
+        row: &'static Row,
+        operands: &[Operand; MAX_OPERANDS],
+        mods: &Mods,
+    ) -> Result<Slot, Refusal> {
+        if mods.cbsz > 4 || mods.blgp > 4 {
+            return Err(Refusal::unsupported("a reserved matrix format"));
+        }
+        let ones = self.constants.pair(0x7f7f_7f7f);
+        let mut scales = [ones; 2];
+        let mut select = 0;
+        for (spec, &operand) in row.operands.iter().zip(operands) {
+            let place = match spec.field {
+                Field::Scale0 => 0,
+                Field::Scale1 => 1,
+                _ => continue,
+            };
+            if let Operand::Inline(code @ 240..=248) = operand {
+                let bits = inline_value(code, spec.ty).unwrap_or_default();
+                scales[place] = self.constants.pair(bits >> 23 & 0xff);
+            } else {
+                scales[place] = self.source(spec, operand)?;
+                let bit = |field: u8| i32::from(field >> place & 1);
+                select |= (bit(mods.op_sel) | bit(mods.op_sel_hi) << 1) << (2 * place);
+            }
+        }
+        let d = self.temp(RESULT_TEMP);
+        self.internal(Internal::matrix_scales, |op| {
+            (op.d, op.a, op.b, op.imm) = (d, scales[0], scales[1], select);
+        });
+        Ok(d)
     }
 
     /// `v_swap_b16` writes a half of its source too: it works on whole registers and is told the halves.
@@ -238,6 +304,9 @@ impl Translator<'_> {
                 }
                 continue;
             }
+            if matches!(spec.field, Field::Scale0 | Field::Scale1) {
+                continue;
+            }
             let slot = self.source(spec, operand)?;
             let slot = self.modified_source(row, spec, operand, slot, mods)?;
             if let Some(place) = roles.sources.get_mut(roles.count) {
@@ -321,6 +390,14 @@ impl Translator<'_> {
             return Ok(temp);
         }
 
+        let packed = row.encoding == Encoding::Vop3p;
+        if !packed && spec.ty != Ty::F64 && spec.registers(self.wave64) > 1 {
+            // an operation flushes the elements of a tuple itself
+            if bit(mods.neg) || bit(mods.abs) {
+                return Err(Refusal::unsupported("abs or neg of a register tuple"));
+            }
+            return Ok(slot);
+        }
         let (op, imm) = match self.source_modifier(row, spec, operand, number, mods) {
             Some(found) => found,
             None => return Ok(slot),
@@ -354,8 +431,9 @@ impl Translator<'_> {
             _ => Half::Full,
         };
         let op = match spec.ty {
-            Ty::MixF16 => {
+            Ty::MixF16 | Ty::MixBf16 => {
                 let is_half = bit(mods.op_sel_hi);
+                set(is_half && spec.ty == Ty::MixBf16, source::BF16);
                 set(bit(mods.neg), source::NEG);
                 // VOP3P has abs in the place of neg_hi for these
                 set(bit(mods.neg_hi), source::ABS);
@@ -512,7 +590,16 @@ impl Translator<'_> {
         target: Slot,
         half: Half,
     ) -> Result<(), Refusal> {
-        let finish = self.finish_float(spec.ty, row, sem, mods)?;
+        let registers = u32::from(spec.registers(self.wave64).max(1));
+        // of tuples the operation flushes the elements itself
+        let finish = if registers > 4 {
+            if mods.clamp && !has_own_rounding(row) {
+                return Err(Refusal::unsupported("clamp of a register tuple"));
+            }
+            None
+        } else {
+            self.finish_float(spec.ty, row, sem, mods)?
+        };
         let sdwa = mods.sdwa.filter(|sdwa| sdwa.dst_sel != SdwaSel::Dword);
         let merged = if is_16_bit(spec.ty) && sdwa.is_none() && spec.field != Field::VdstTied {
             let high = half == Half::Hi || half == Half::Full && mods.op_sel >> 3 & 1 != 0;
@@ -521,7 +608,7 @@ impl Translator<'_> {
         } else if is_16_bit(spec.ty) && sdwa.is_none() {
             // accumulating forms: the old half is the operand, the other one is kept as the family has it
             let high = half == Half::Hi || half == Half::Full && mods.op_sel >> 3 & 1 != 0;
-            let keeps = !self.family.zeroes_high_half() || high;
+            let keeps = !self.family.zeroes_high_half() || keeps_half_on_gfx9(sem) || high;
             if mixes_half(sem) {
                 None
             } else {
@@ -538,7 +625,6 @@ impl Translator<'_> {
             return Ok(());
         }
 
-        let registers = u32::from(spec.registers(self.wave64).max(1));
         if registers > 4 {
             return Err(Refusal::unsupported("result modifiers on a register tuple"));
         }
@@ -664,7 +750,12 @@ fn has_own_rounding(row: &Row) -> bool {
 fn mixes_half(sem: Sem) -> bool {
     matches!(
         sem,
-        Sem::v_fma_mixlo_f16 | Sem::v_fma_mixhi_f16 | Sem::v_mad_mixlo_f16 | Sem::v_mad_mixhi_f16
+        Sem::v_fma_mixlo_f16
+            | Sem::v_fma_mixhi_f16
+            | Sem::v_mad_mixlo_f16
+            | Sem::v_mad_mixhi_f16
+            | Sem::v_fma_mixlo_bf16
+            | Sem::v_fma_mixhi_bf16
     )
 }
 

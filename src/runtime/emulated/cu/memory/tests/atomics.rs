@@ -92,6 +92,7 @@ macro_rules! memory_atomics {
             global_atomic_inc_u64 true INC32;
             global_atomic_dec_u64 true DEC32;
             global_atomic_cmpswap_b64 true CMP;
+            global_atomic_cmpswap_f64 true |o, d, c| if f64_of(o) == f64_of(c) { d } else { o };
             global_atomic_add_f64 true |o, d, _| (f64_of(o) + f64_of(d)).to_bits();
             global_atomic_min_f64 true |o, d, _| if f64_of(d) < f64_of(o) { d } else { o };
             global_atomic_max_f64 true |o, d, _| if f64_of(d) > f64_of(o) { d } else { o };

@@ -42,6 +42,18 @@ fn f32_arithmetic_agrees_with_the_host() {
     };
     Case::new(Sem::v_mad_f32, 1, &[1, 1, 1]).check(&three, mad);
     tied(Sem::v_mac_f32).check(&three, mad);
+    // the DX9 rule: zero times anything is zero
+    let legacy = |x: &[u64]| {
+        let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
+        let product = if f(x[0]) == 0.0 || f(x[1]) == 0.0 {
+            0
+        } else {
+            flush(nan_rule32(&x[..2], f(x[0]) * f(x[1])))
+        };
+        flush(nan_rule32(&[product, x[2]], f(product) + f(x[2])))
+    };
+    Case::new(Sem::v_mad_legacy_f32, 1, &[1, 1, 1]).check(&three, legacy);
+    tied(Sem::v_mac_legacy_f32).check(&three, legacy);
 }
 
 #[test]
