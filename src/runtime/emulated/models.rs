@@ -283,7 +283,8 @@ impl Device {
             num_sdma_xgmi_engines: model.xgmi_engines,
             num_sdma_queues_per_engine: 8,
             num_cp_queues: 24,
-            num_gws: 64,
+            // global wave sync is not modelled, and ROCr asks here before it relies on it
+            num_gws: 0,
             fw_version: 0,
             sdma_fw_version: 0,
             unique_id: 0x726f_6372_0000_0000 | u64::from(ordinal),
