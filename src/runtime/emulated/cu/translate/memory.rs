@@ -103,7 +103,7 @@ impl Translator<'_> {
             // gfx1250: a lane's offset beside a base is signed, and counts elements where the instruction says so
             let (d, a) = (self.temp(0), op.a);
             self.internal(Internal::widen_offset, |op| {
-                (op.d, op.a, op.imm) = (d, a, scale)
+                (op.d, op.a, op.imm) = (d, a, scale);
             });
             op.a = d;
             if based {

@@ -536,7 +536,7 @@ fn uses_vgprs(inst: &Inst) -> bool {
 
 /// The instruction with the upper bits of its VGPR numbers.
 fn with_vgpr_bits(inst: &Inst, bits: u8) -> Inst {
-    let mut far = inst.clone();
+    let mut far = *inst;
     let extend = |row: &'static crate::isa::Row, operands: &mut [Operand]| {
         for (operand, spec) in operands.iter_mut().zip(row.operands) {
             if let Operand::Vgpr { index, .. } = operand
