@@ -341,8 +341,8 @@ fn cdna4_programs() {
         for lane in 0..64u32 {
             r.v[0][lane as usize] = 8 * lane;
             // halves numbered as they lie in LDS
-            r.v[2][lane as usize] = 4 * lane | (4 * lane + 1) << 16;
-            r.v[3][lane as usize] = 4 * lane + 2 | (4 * lane + 3) << 16;
+            r.v[2][lane as usize] = (4 * lane) | ((4 * lane + 1) << 16);
+            r.v[3][lane as usize] = (4 * lane + 2) | ((4 * lane + 3) << 16);
         }
     }) {
         for lane in 0..64u32 {

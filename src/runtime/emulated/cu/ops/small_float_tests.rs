@@ -231,6 +231,9 @@ fn read_bits(words: &[u32], at: u32, width: u32) -> u32 {
     })
 }
 
+/// Registers of a lane's result; at which bits elements are, and whether they are NaNs.
+type Expected = ([u32; 32], Vec<(u32, bool)>);
+
 /// Registers of D, S0, S1 (or the random number), S2 in the tests' waves.
 const D: u32 = 0;
 const S0: u32 = 40;
@@ -249,7 +252,7 @@ fn check(sem: Sem, what: &Conversion, op_sel: u32, saturate: bool, flush: bool) 
     for level in levels() {
         let mut wave = TestWave::new(64, 128);
         wave.set_scalar64(Slot::scalar(layout::EXEC), HOLES);
-        let mut want: Vec<([u32; 32], Vec<(u32, bool)>)> = Vec::new();
+        let mut want: Vec<Expected> = Vec::new();
         for lane in 0..64 {
             // scales that keep the grid's numbers in range, and those at the ends
             let scale: u32 = match lane % 8 {
