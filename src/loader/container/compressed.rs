@@ -4,7 +4,7 @@
 //! know: what the decompressed bytes are. Nothing is allocated by a size that only the header claims.
 
 use std::io::Read;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use md5::{Digest, Md5};
@@ -16,7 +16,9 @@ use crate::loader::bytes::{range_at, u16_at, u32_at, u64_at};
 pub(super) const MAGIC: &[u8; 4] = b"CCOB";
 
 /// What is read at once.
-const STEP: usize = 1 << 20;
+const STEP: usize = 256 << 10;
+/// Pieces on their way to being hashed, at most.
+const BUFFERS: usize = 4;
 /// Windows that any frame may have; larger ones only where the header claims as much content.
 const FREE_WINDOW: u64 = 128 << 20;
 
@@ -26,43 +28,75 @@ const USUAL_RATIO: usize = 16;
 /// An MD5.
 type Digest128 = [u8; 16];
 
-/// MD5 of what arrives; of large contents on a thread of its own, since hashing takes as long as decompressing.
+/// MD5 of what arrives; of large contents on a thread of its own, since hashing takes as long as decompressing. Pieces come
+/// and go in the same few buffers.
 enum Hasher {
-    Here(Md5),
-    Beside(SyncSender<Vec<u8>>, JoinHandle<Md5>),
+    Here(Md5, Vec<u8>),
+    Beside {
+        full: SyncSender<(Vec<u8>, usize)>,
+        empty: Receiver<Vec<u8>>,
+        thread: JoinHandle<Md5>,
+    },
 }
 
 impl Hasher {
     fn new(size: usize) -> Self {
+        let here = || Self::Here(Md5::new(), Vec::new());
         if size <= STEP {
-            return Self::Here(Md5::new());
+            return here();
         }
-        let (sender, receiver) = sync_channel::<Vec<u8>>(4);
+        let (full, filled) = sync_channel::<(Vec<u8>, usize)>(BUFFERS);
+        let (emptied, empty) = sync_channel(BUFFERS);
+        for _ in 0..BUFFERS {
+            emptied.send(Vec::new()).unwrap_or_default();
+        }
         let hash = move || {
-            receiver.iter().fold(Md5::new(), |mut md5, piece| {
-                md5.update(piece);
-                md5
-            })
+            let mut md5 = Md5::new();
+            for (piece, len) in filled {
+                md5.update(piece.get(..len).unwrap_or_default());
+                // at the end nobody wants it back
+                emptied.send(piece).unwrap_or_default();
+            }
+            md5
         };
         match std::thread::Builder::new().spawn(hash) {
-            Ok(thread) => Self::Beside(sender, thread),
-            Err(_) => Self::Here(Md5::new()),
+            Ok(thread) => Self::Beside {
+                full,
+                empty,
+                thread,
+            },
+            Err(_) => here(),
         }
     }
 
-    fn update(&mut self, piece: &[u8]) {
+    /// A buffer of `len` bytes for the next piece.
+    fn buffer(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = match self {
+            Self::Here(_, buffer) => std::mem::take(buffer),
+            // the thread gives back each that it gets
+            Self::Beside { empty, .. } => empty.recv().unwrap_or_default(),
+        };
+        buffer.resize(len, 0);
+        buffer
+    }
+
+    /// Takes the first `len` bytes of a buffer that it gave.
+    fn update(&mut self, piece: Vec<u8>, len: usize) {
         match self {
-            Self::Here(md5) => md5.update(piece),
-            // the thread ends only after the last sender, so this cannot fail
-            Self::Beside(sender, _) => sender.send(piece.to_vec()).unwrap_or_default(),
+            Self::Here(md5, buffer) => {
+                md5.update(piece.get(..len).unwrap_or_default());
+                *buffer = piece;
+            }
+            // the thread ends only after this sender, so this cannot fail
+            Self::Beside { full, .. } => full.send((piece, len)).unwrap_or_default(),
         }
     }
 
     fn finish(self) -> Digest128 {
         let md5 = match self {
-            Self::Here(md5) => md5,
-            Self::Beside(sender, thread) => {
-                drop(sender);
+            Self::Here(md5, _) => md5,
+            Self::Beside { full, thread, .. } => {
+                drop(full);
                 thread.join().unwrap_or_default()
             }
         };
@@ -244,17 +278,17 @@ impl Header {
         let claimed = usize::try_from(self.decompressed_size).unwrap_or(usize::MAX);
         let mut hasher = Hasher::new(claimed);
         let filled = loop {
-            let have = content.len();
-            let want = claimed.saturating_add(1).saturating_sub(have).min(STEP);
+            let want = claimed.saturating_add(1).saturating_sub(content.len());
             if want == 0 {
                 break Ok(());
             }
-            content.resize(have + want, 0);
-            let read = decoder.read(content.get_mut(have..).unwrap_or_default());
-            content.truncate(have + *read.as_ref().unwrap_or(&0));
-            match read {
+            let mut piece = hasher.buffer(want.min(STEP));
+            match decoder.read(&mut piece) {
                 Ok(0) => break Ok(()),
-                Ok(_) => hasher.update(content.get(have..).unwrap_or_default()),
+                Ok(got) => {
+                    content.extend_from_slice(piece.get(..got).unwrap_or_default());
+                    hasher.update(piece, got);
+                }
                 Err(error) => break Err(error),
             }
         };

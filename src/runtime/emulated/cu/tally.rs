@@ -222,8 +222,14 @@ pub(super) fn describe(count: &mut MicroOp, inst: &Inst, done: Option<&MicroOp>)
                 }
             }
             Encoding::Flat | Encoding::Global => {
-                addressing = Addressing::Global;
                 saddr = done.aux & flat_flags::SADDR != 0;
+                // an offset that a micro-op before the instruction widens is not there yet
+                let widened = done.aux & flat_flags::WIDE_OFFSET != 0;
+                addressing = if widened {
+                    Addressing::Fixed
+                } else {
+                    Addressing::Global
+                };
             }
             Encoding::Scratch => {
                 addressing = Addressing::Fixed;
