@@ -176,7 +176,8 @@ fn assemble_by_driver(driver: &str, cpu: &str, lines: &[String]) -> Option<Vec<O
 /// Words whose text names an equal other form, as LLVM's own text does: an inline float of a 16-bit integer (and of a
 /// scalar comparison of halves) prints as its bits, several masks of `ds_swizzle_b32` are one permutation; LLVM 19 drops DLC of RDNA1's and RDNA2's buffer atomics, SCC
 /// of gfx90a's atomics, and all but 5 bits of RDNA4's prefetch lengths, and has no bit for the `sext()` of a class mask that
-/// its own disassembler prints. Images and exports keep no operands.
+/// its own disassembler prints; LLVM 22 drops SC1 of CDNA4's FLAT atomics of f64, and writes the value of an inline constant
+/// where `v_cvt_scalef32_sr_pk_fp4_f32` wants its code. Images and exports keep no operands.
 fn has_other_form(family: IsaFamily, inst: &Inst) -> bool {
     let scalar = inst.row.encoding == Encoding::Sopc;
     let as_bits = |ty: Ty| matches!(ty, Ty::I16 | Ty::U16 | Ty::B16) || scalar && ty == Ty::F16;
@@ -188,8 +189,13 @@ fn has_other_form(family: IsaFamily, inst: &Inst) -> bool {
         .any(|(spec, operand)| as_bits(spec.ty) && matches!(operand, Operand::Inline(240..=248)));
     let mnemonic = inst.row.mnemonic;
     let extended_mask = mnemonic.contains("_class_") && inst.mods.neg & 2 != 0;
+    let constant = matches!(inst.operands().get(1), Some(Operand::Inline(_)));
+    let newer = family == IsaFamily::Gfx950
+        && (mnemonic.starts_with("flat_atomic_") && mnemonic.ends_with("_f64")
+            || mnemonic == "v_cvt_scalef32_sr_pk_fp4_f32" && constant);
     inline
         || extended_mask
+        || newer
         || matches!(inst.row.encoding, Encoding::Mimg | Encoding::Exp)
         || mnemonic == "ds_swizzle_b32"
         || family.generation() == Generation::Gfx10 && mnemonic.starts_with("buffer_atomic")
