@@ -91,7 +91,7 @@ impl Printer<'_> {
             abs = false;
         }
         let number = matches!(operand, Operand::Inline(code) if code <= 208 || (240..=248).contains(&code))
-            || matches!(operand, Operand::Literal(_));
+            || matches!(operand, Operand::Literal(_) | Operand::WideLiteral(_));
         let (open, close) = match (neg, abs, sext) {
             (_, _, true) => ("sext(", ")"),
             (true, true, _) => ("-|", "|"),
