@@ -177,8 +177,8 @@ fn assemble_by_driver(driver: &str, cpu: &str, lines: &[String]) -> Option<Vec<O
 /// Words whose text names an equal other form, as LLVM's own text does: an inline float of a 16-bit integer (and of a
 /// scalar comparison of halves) prints as its bits, several masks of `ds_swizzle_b32` are one permutation; LLVM 19 drops DLC of RDNA1's and RDNA2's buffer atomics, SCC
 /// of gfx90a's atomics, and all but 5 bits of RDNA4's prefetch lengths, and has no bit for the `sext()` of a class mask that
-/// its own disassembler prints; LLVM 22 drops SC1 of CDNA4's FLAT atomics of f64, and writes the value of an inline constant
-/// where `v_cvt_scalef32_sr_pk_fp4_f32` wants its code; for gfx1250 it writes a literal for the inline floats of
+/// its own disassembler prints; LLVM 22 drops SC1 of CDNA4's atomics of f64 and `sext()` of a scalar in SDWA's
+/// `v_pk_fmac_f16`, and writes the value of an inline constant where `v_cvt_scalef32_sr_pk_fp4_f32` wants its code; for gfx1250 it writes a literal for the inline floats of
 /// `v_pk_fmac_f16`, and 64 bits where 32 of them say the same number. Images and exports keep no operands.
 fn has_other_form(family: IsaFamily, inst: &Inst) -> bool {
     let scalar = inst.row.encoding == Encoding::Sopc;
@@ -193,7 +193,8 @@ fn has_other_form(family: IsaFamily, inst: &Inst) -> bool {
     let extended_mask = mnemonic.contains("_class_") && inst.mods.neg & 2 != 0;
     let constant = matches!(inst.operands().get(1), Some(Operand::Inline(_)));
     let newer = family == IsaFamily::Gfx950
-        && (mnemonic.starts_with("flat_atomic_") && mnemonic.ends_with("_f64")
+        && (mnemonic.contains("_atomic_") && mnemonic.ends_with("_f64")
+            || mnemonic == "v_pk_fmac_f16" && inst.mods.sdwa.is_some()
             || mnemonic == "v_cvt_scalef32_sr_pk_fp4_f32" && constant);
     let is_constant = |operand: &Operand| matches!(operand, Operand::Inline(240..=248));
     let newest = family == IsaFamily::Gfx1250
