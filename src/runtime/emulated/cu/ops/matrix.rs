@@ -118,9 +118,8 @@ impl Modifiers {
     }
 }
 
-/// Element `place` of a lane's registers.
-fn element(cx: &Cx<'_>, slot: Slot, lane: usize, place: usize, kind: Kind) -> u32 {
-    let bits = kind.bits();
+/// Element `place` of a lane's registers, of `bits` each.
+pub(super) fn element(cx: &Cx<'_>, slot: Slot, lane: usize, place: usize, bits: usize) -> u32 {
     let word = |index: usize| {
         let slot = if slot.is_vector() {
             cx.nth(slot, index as u32)
@@ -164,7 +163,7 @@ fn gather(
             let row = block * shape.m + i;
             for k in 0..shape.terms() {
                 let (lane, place) = shape.place(i, k, from, shape.terms(), shape.a);
-                let bits = element(cx, op.a, lane, place, shape.a);
+                let bits = element(cx, op.a, lane, place, shape.a.bits());
                 operands.set_a(row, k, scaled(shape.a.decode(bits, model), i, k, 0));
                 if shape.sparse {
                     operands.select(row, k, sparse_term(cx, op, modifiers, shape, lane, k));
@@ -172,7 +171,7 @@ fn gather(
             }
             for k in 0..shape.k {
                 let (lane, place) = shape.place(i, k, block, shape.k, shape.b);
-                let bits = element(cx, op.b, modifiers.lane_of_b(lane), place, shape.b);
+                let bits = element(cx, op.b, modifiers.lane_of_b(lane), place, shape.b.bits());
                 operands.set_b(k, row, scaled(shape.b.decode(bits, model), i, k, 8));
             }
         }

@@ -7,8 +7,9 @@
 //! 8 on in the upper lanes. EXEC is not looked at. Sums are chains, of FMAs for f32 and of dot products of two for the others, as
 //! on RDNA4; how silicon rounds is not published.
 use super::float32::flush;
+use super::matrix::element;
 use super::wmma::{SIDE, accumulator, bf16_of_sum, columns, dot2};
-use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
+use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
 use crate::runtime::emulated::cu::simd::small_float::{self, SmallFloat};
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
@@ -78,26 +79,6 @@ impl Shape {
 struct Matrices {
     a: [[u32; TERMS]; SIDE],
     b: [[u32; SIDE]; TERMS],
-}
-
-/// Element `place` of a lane's registers.
-fn element(cx: &Cx<'_>, slot: Slot, lane: usize, place: usize, bits: usize) -> u32 {
-    let word = |index: usize| {
-        let slot = if slot.is_vector() {
-            cx.nth(slot, index as u32)
-        } else {
-            slot
-        };
-        cx.lane(slot, lane as u32)
-    };
-    let (index, shift) = (bits * place / 32, bits * place % 32);
-    let low = word(index) >> shift;
-    let whole = if shift + bits > 32 {
-        low | word(index + 1) << (32 - shift)
-    } else {
-        low
-    };
-    whole & (u32::MAX >> (32 - bits))
 }
 
 #[inline(never)]
