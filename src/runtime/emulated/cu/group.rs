@@ -120,38 +120,46 @@ pub(super) struct Group {
 
 #[cfg(test)]
 impl Group {
-    /// A workgroup of one wave with blank registers, to execute `program` from its entry.
-    pub(super) fn bare(program: &Arc<Program>, lds_bytes: usize, scratch_bytes: usize) -> Self {
-        let mut wave = Wave {
-            block: Vec::new(),
-            scratch: Vec::new(),
-            program: Arc::clone(program),
-            pc: program.index_of(program.key.entry).unwrap_or(u32::MAX),
-            state: WaveState::Running,
-            split: Split::default(),
+    /// A workgroup of `waves` with blank registers, to execute `program` from its entry; `scratch_bytes` for each.
+    pub(super) fn bare(
+        program: &Arc<Program>,
+        waves: usize,
+        lds_bytes: usize,
+        scratch_bytes: usize,
+    ) -> Self {
+        let wave = || {
+            let mut wave = Wave {
+                block: Vec::new(),
+                scratch: Vec::new(),
+                program: Arc::clone(program),
+                pc: program.index_of(program.key.entry).unwrap_or(u32::MAX),
+                state: WaveState::Running,
+                split: Split::default(),
+            };
+            zeroed(&mut wave.block, program.key.shape.block_bytes());
+            zeroed(&mut wave.scratch, scratch_bytes);
+            wave
         };
-        zeroed(&mut wave.block, program.key.shape.block_bytes());
-        zeroed(&mut wave.scratch, scratch_bytes);
         let mut lds = Vec::new();
         zeroed(&mut lds, lds_bytes);
         Self {
             id: [0; 3],
             size: [1; 3],
-            waves: vec![wave],
-            used: 1,
+            waves: (0..waves).map(|_| wave()).collect(),
+            used: waves,
             lds,
             cursor: 0,
         }
     }
 
-    /// A dword of the first wave's block.
-    pub(super) fn dword(&self, offset: u32) -> u32 {
-        self.waves[0].dword(offset)
+    /// A dword of a wave's block.
+    pub(super) fn dword(&self, wave: usize, offset: u32) -> u32 {
+        self.waves[wave].dword(offset)
     }
 
-    /// Sets a dword of the first wave's block.
-    pub(super) fn set_dword(&mut self, offset: u32, value: u32) {
-        self.waves[0].set_dword(offset, value);
+    /// Sets a dword of a wave's block.
+    pub(super) fn set_dword(&mut self, wave: usize, offset: u32, value: u32) {
+        self.waves[wave].set_dword(offset, value);
     }
 }
 

@@ -39,6 +39,8 @@ mod tally;
 mod testing;
 mod translate;
 #[cfg(test)]
+mod vector_files;
+#[cfg(test)]
 mod vectors;
 mod wave;
 

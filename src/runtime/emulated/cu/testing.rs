@@ -107,6 +107,26 @@ impl Machine {
         code: &[u8],
         registers: &mut Registers,
     ) -> Result<(), Box<FaultRecord>> {
+        self.run_group(
+            level,
+            family,
+            lanes,
+            mode,
+            code,
+            std::slice::from_mut(registers),
+        )
+    }
+
+    /// The same with a workgroup of several waves.
+    pub(crate) fn run_group(
+        &self,
+        level: SimdLevel,
+        family: IsaFamily,
+        lanes: u32,
+        mode: u32,
+        code: &[u8],
+        waves: &mut [Registers],
+    ) -> Result<(), Box<FaultRecord>> {
         let end: u32 = if family.has_wave32() {
             0xbfb0_0000
         } else {
@@ -144,14 +164,10 @@ impl Machine {
         let launch = Launch::bare(shape, LDS_BYTES, PRIVATE_BYTES, mode);
         let mut group = Group::bare(
             &program,
+            waves.len(),
             LDS_BYTES as usize,
             PRIVATE_BYTES as usize * lanes as usize,
         );
-        for (at, &value) in registers.s.iter().enumerate() {
-            group.set_dword(layout::SGPRS + 4 * at as u32, value);
-        }
-        group.set_dword(layout::SCC, u32::from(registers.scc));
-        group.set_dword(layout::MODE, mode);
         let offset = |accumulation: bool, index: usize, lane: u32| {
             let row = if accumulation {
                 shape.agpr(index as u32)
@@ -160,14 +176,21 @@ impl Machine {
             };
             row + 4 * lane
         };
-        for (index, row) in registers.v.iter().enumerate() {
-            for lane in 0..lanes {
-                group.set_dword(offset(false, index, lane), row[lane as usize]);
+        for (wave, registers) in waves.iter().enumerate() {
+            for (at, &value) in registers.s.iter().enumerate() {
+                group.set_dword(wave, layout::SGPRS + 4 * at as u32, value);
             }
-        }
-        for (index, row) in registers.a.iter().enumerate().take(shape.agprs as usize) {
-            for lane in 0..lanes {
-                group.set_dword(offset(true, index, lane), row[lane as usize]);
+            group.set_dword(wave, layout::SCC, u32::from(registers.scc));
+            group.set_dword(wave, layout::MODE, mode);
+            for (index, row) in registers.v.iter().enumerate() {
+                for lane in 0..lanes {
+                    group.set_dword(wave, offset(false, index, lane), row[lane as usize]);
+                }
+            }
+            for (index, row) in registers.a.iter().enumerate().take(shape.agprs as usize) {
+                for lane in 0..lanes {
+                    group.set_dword(wave, offset(true, index, lane), row[lane as usize]);
+                }
             }
         }
         let slot = self.vm.register_worker();
@@ -195,23 +218,25 @@ impl Machine {
             Turn::Preempted => panic!("the test's code does not end"),
             Turn::Fault(fault) => return Err(fault),
         }
-        for (at, value) in registers.s.iter_mut().enumerate() {
-            *value = group.dword(layout::SGPRS + 4 * at as u32);
-        }
-        registers.scc = group.dword(layout::SCC) != 0;
-        for (index, row) in registers.v.iter_mut().enumerate() {
-            for lane in 0..lanes {
-                row[lane as usize] = group.dword(offset(false, index, lane));
+        for (wave, registers) in waves.iter_mut().enumerate() {
+            for (at, value) in registers.s.iter_mut().enumerate() {
+                *value = group.dword(wave, layout::SGPRS + 4 * at as u32);
             }
-        }
-        for (index, row) in registers
-            .a
-            .iter_mut()
-            .enumerate()
-            .take(shape.agprs as usize)
-        {
-            for lane in 0..lanes {
-                row[lane as usize] = group.dword(offset(true, index, lane));
+            registers.scc = group.dword(wave, layout::SCC) != 0;
+            for (index, row) in registers.v.iter_mut().enumerate() {
+                for lane in 0..lanes {
+                    row[lane as usize] = group.dword(wave, offset(false, index, lane));
+                }
+            }
+            for (index, row) in registers
+                .a
+                .iter_mut()
+                .enumerate()
+                .take(shape.agprs as usize)
+            {
+                for lane in 0..lanes {
+                    row[lane as usize] = group.dword(wave, offset(true, index, lane));
+                }
             }
         }
         Ok(())

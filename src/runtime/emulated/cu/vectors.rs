@@ -1,42 +1,16 @@
-//! Single instructions and small programs recorded on hardware, replayed (the ladder's L2).
+//! Single instructions, small programs and kernels recorded on hardware, replayed (the ladder's L2).
 //!
 //! Knows: the records' format (`vectors/README.md` of the oracles). Must not know: how an operation is written.
 
 use serde_json::Value;
 
 use super::testing::{Machine, Registers, levels};
+use super::vector_files::{Kind, Record, records_of};
 use crate::isa::{IsaFamily, Operand, decode};
 
 /// MODE of the recording harness: round to nearest even, f32 denormals flushed, f16 and f64 ones kept, DX10_CLAMP,
 /// IEEE.
 const MODE: u32 = 0xc0 | 1 << 8 | 1 << 9;
-
-/// The vector files, or `None` where no oracle data is at hand.
-fn folder() -> Option<std::path::PathBuf> {
-    if let Some(root) = std::env::var_os("ROCR_ORACLES") {
-        let folder = std::path::PathBuf::from(root).join("vectors");
-        assert!(
-            folder.is_dir(),
-            "ROCR_ORACLES is set, but {} is not there",
-            folder.display()
-        );
-        return Some(folder);
-    }
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oracles/vectors");
-    folder.is_dir().then_some(folder)
-}
-
-fn records(name: &str) -> Option<Vec<Value>> {
-    let folder = folder()?;
-    let path = folder.join(name);
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let Ok(Value::Array(records)) = serde_json::from_str(&text) else {
-        panic!("{}: not a list", path.display())
-    };
-    assert!(!records.is_empty(), "{}: no records", path.display());
-    Some(records)
-}
 
 fn hex(text: &str) -> Vec<u8> {
     (0..text.len() / 2)
@@ -98,19 +72,6 @@ fn tolerance(text: &str) -> u64 {
     }
 }
 
-fn executes(code: &[u8]) -> Result<(), String> {
-    let mut at = 0;
-    while at < code.len() {
-        let inst =
-            decode(IsaFamily::Gfx1151, false, &code[at..]).map_err(|error| error.to_string())?;
-        inst.row
-            .sem
-            .map_err(|reason| format!("{}: {reason}", inst.row.mnemonic))?;
-        at += usize::from(inst.len);
-    }
-    Ok(())
-}
-
 /// Whether an instruction reads VGPRs from v16 on other than v255, which the records do not hold; the programs that they
 /// were taken from are replayed whole.
 fn reads_unrecorded(code: &[u8]) -> bool {
@@ -128,29 +89,20 @@ fn reads_unrecorded(code: &[u8]) -> bool {
 
 #[test]
 fn vector_single_instructions_of_rdna3() {
-    let Some(records) = records("single_rdna3.json") else {
-        println!("skipped: no oracle data");
+    let Some(records) = records_of(Kind::Single) else {
         return;
     };
     let machine = Machine::new();
     let mut failures = Vec::new();
-    let mut unsupported = std::collections::BTreeMap::<String, u32>::new();
+    let mut incomplete = 0;
     let mut passed = 0;
-    for record in &records {
+    for Record { value: record, .. } in &records {
         let code = hex(record["inst"].as_str().expect("an instruction"));
         let text = record["text"].as_str().unwrap_or("?");
-        if let Err(reason) = executes(&code) {
-            *unsupported.entry(reason).or_default() += 1;
-            continue;
-        }
         let lanes = number(&record["lanes"]) as u32;
-        if lanes > 32 {
-            continue;
-        }
+        assert!(lanes <= 32, "{text}: a record of one wave of 32 lanes");
         if reads_unrecorded(&code) {
-            *unsupported
-                .entry("reads VGPRs that the record leaves out".to_owned())
-                .or_default() += 1;
+            incomplete += 1;
             continue;
         }
         for level in levels() {
@@ -228,31 +180,15 @@ fn vector_single_instructions_of_rdna3() {
             }
         }
     }
-    println!(
-        "{passed} passed, {} records with instructions that are not executed: {unsupported:?}",
-        unsupported.values().sum::<u32>()
-    );
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
-    assert!(passed > 0, "nothing was replayed");
+    println!("{passed} passed; {incomplete} records read VGPRs that they leave out");
+    report(&failures, passed);
 }
 
 #[test]
 fn vector_programs_of_rdna3() {
-    let Some(folder) = folder() else {
-        println!("skipped: no oracle data");
+    let Some(records) = records_of(Kind::Program) else {
         return;
     };
-    let mut names: Vec<String> = std::fs::read_dir(&folder)
-        .expect("the vector folder")
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with("test_") && name.ends_with(".json"))
-        .collect();
-    names.sort();
     let machine = Machine::new();
     let kernarg = machine.memory(4096);
     let output = machine.memory(4096);
@@ -261,93 +197,185 @@ fn vector_programs_of_rdna3() {
         .write(kernarg, &output.to_le_bytes())
         .expect("the kernarg block");
     let mut failures = Vec::new();
-    let mut unsupported = std::collections::BTreeMap::<String, u32>::new();
     let mut passed = 0;
-    let mut skipped = 0;
-    for name in &names {
-        for record in records(name).into_iter().flatten() {
-            if record["kind"] != "program" || record["arch"] != "rdna3" {
-                skipped += 1;
-                continue;
+    for Record {
+        file,
+        value: record,
+        ..
+    } in &records
+    {
+        assert_eq!(record["arch"], "rdna3", "{file}: {}", record["test"]);
+        let words = record["words"].as_array().expect("instructions");
+        let texts: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        let code: Vec<u8> = texts.iter().flat_map(|text| hex(text)).collect();
+        let lanes = number(&record["lanes"]) as u32;
+        for level in levels() {
+            machine
+                .vm()
+                .write(output, &[0; 4096])
+                .expect("the output buffer");
+            let mut waves: Vec<Registers> = (0..lanes.div_ceil(32))
+                .map(|wave| {
+                    let mut registers = Registers::new(32);
+                    let lanes = (lanes - 32 * wave).min(32);
+                    registers.s[126] = u32::MAX >> (32 - lanes);
+                    registers.s[80] = kernarg as u32;
+                    registers.s[81] = (kernarg >> 32) as u32;
+                    for lane in 0..lanes {
+                        registers.v[255][lane as usize] = 32 * wave + lane;
+                    }
+                    registers
+                })
+                .collect();
+            let case = format!("{file} {} [{}]", record["test"], level.name());
+            if let Err(fault) =
+                machine.run_group(level, IsaFamily::Gfx1151, 32, MODE, &code, &mut waves)
+            {
+                failures.push(format!(
+                    "{case}: {:?} at {:02x?}",
+                    fault.kind, fault.instruction
+                ));
+                break;
             }
-            let words = record["words"].as_array().expect("instructions");
-            let texts: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            let code: Vec<u8> = texts.iter().flat_map(|text| hex(text)).collect();
-            if let Err(reason) = executes(&code) {
-                *unsupported.entry(reason).or_default() += 1;
-                continue;
+            let mut wrong = wrong_vectors(record, lanes, &waves);
+            for registers in &waves {
+                wrong.extend(wrong_scalars(record, registers));
             }
-            let lanes = number(&record["lanes"]) as u32;
-            if lanes > 32 {
-                skipped += 1;
-                continue;
-            }
-            for level in levels() {
-                machine
-                    .vm()
-                    .write(output, &[0; 4096])
-                    .expect("the output buffer");
-                let mut registers = Registers::new(32);
-                registers.s[126] = if lanes == 32 { !0 } else { (1 << lanes) - 1 };
-                registers.s[80] = kernarg as u32;
-                registers.s[81] = (kernarg >> 32) as u32;
-                for lane in 0..lanes {
-                    registers.v[255][lane as usize] = lane;
-                }
-                let case = format!("{name} {} [{}]", record["test"], level.name());
-                if let Err(fault) =
-                    machine.run(level, IsaFamily::Gfx1151, 32, MODE, &code, &mut registers)
-                {
-                    failures.push(format!(
-                        "{case}: {:?} at {:02x?}",
-                        fault.kind, fault.instruction
-                    ));
-                    break;
-                }
-                let ulp = record["ulp"].as_u64().unwrap_or(0);
-                let mut want = [[0; 32]; 16];
-                for (register, lane, value) in vector_cells(&record, lanes) {
-                    if register < 16 {
-                        want[register][lane as usize] = value;
-                    }
-                }
-                let mut wrong = Vec::new();
-                for (register, row) in want.iter().enumerate() {
-                    for (lane, &want) in row.iter().enumerate().take(lanes as usize) {
-                        let got = registers.v[register][lane];
-                        if !close(got, want, ulp) {
-                            wrong.push(format!("v{register}[{lane}] = {got:#x}, want {want:#x}"));
-                        }
-                    }
-                }
-                for at in 0..16 {
-                    let want = record["s"].get(at.to_string()).map_or(0, number) as u32;
-                    if registers.s[at] != want {
-                        wrong.push(format!("s{at} = {:#x}, want {want:#x}", registers.s[at]));
-                    }
-                }
-                for (name, at) in [("vcc", 106), ("exec", 126)] {
-                    let want = record[name].as_u64().unwrap_or(0) as u32;
-                    if registers.s[at] != want {
-                        wrong.push(format!("{name} = {:#x}, want {want:#x}", registers.s[at]));
-                    }
-                }
-                if registers.scc != (record["scc"].as_u64().unwrap_or(0) != 0) {
-                    wrong.push(format!("scc = {}", registers.scc));
-                }
-                if wrong.is_empty() {
-                    passed += 1;
-                } else {
-                    wrong.truncate(3);
-                    failures.push(format!("{case}: {}", wrong.join(", ")));
-                }
+            if wrong.is_empty() {
+                passed += 1;
+            } else {
+                wrong.truncate(3);
+                failures.push(format!("{case}: {}", wrong.join(", ")));
             }
         }
     }
-    println!(
-        "{passed} passed, {skipped} of other kinds, {} with instructions that are not executed: {unsupported:?}",
-        unsupported.values().sum::<u32>()
-    );
+    println!("{passed} passed");
+    report(&failures, passed);
+}
+
+/// VGPRs v0 to v15 that are not the record's; lane 32 is the second wave's first.
+fn wrong_vectors(record: &Value, lanes: u32, waves: &[Registers]) -> Vec<String> {
+    let ulp = record["ulp"].as_u64().unwrap_or(0);
+    let mut want = [[0; 64]; 16];
+    for (register, lane, value) in vector_cells(record, lanes) {
+        if register < 16 {
+            want[register][lane as usize] = value;
+        }
+    }
+    let mut wrong = Vec::new();
+    for (register, row) in want.iter().enumerate() {
+        for (lane, &want) in row.iter().enumerate().take(lanes as usize) {
+            let got = waves[lane / 32].v[register][lane % 32];
+            if !close(got, want, ulp) {
+                wrong.push(format!("v{register}[{lane}] = {got:#x}, want {want:#x}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// SGPRs s0 to s15, VCC, EXEC and SCC that are not the record's.
+fn wrong_scalars(record: &Value, registers: &Registers) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for at in 0..16 {
+        let want = record["s"].get(at.to_string()).map_or(0, number) as u32;
+        if registers.s[at] != want {
+            wrong.push(format!("s{at} = {:#x}, want {want:#x}", registers.s[at]));
+        }
+    }
+    for (name, at) in [("vcc", 106), ("exec", 126)] {
+        let want = record[name].as_u64().unwrap_or(0) as u32;
+        if registers.s[at] != want {
+            wrong.push(format!("{name} = {:#x}, want {want:#x}", registers.s[at]));
+        }
+    }
+    if registers.scc != (record["scc"].as_u64().unwrap_or(0) != 0) {
+        wrong.push(format!("scc = {}", registers.scc));
+    }
+    wrong
+}
+
+/// The family and the wave size that a recorded kernel is for: RDNA3's are of 64 lanes where they start more than 32.
+fn target(record: &Value, work_items: u32) -> (IsaFamily, u32) {
+    match record["arch"].as_str().expect("an architecture") {
+        "cdna" => (IsaFamily::Gfx950, 64),
+        "rdna3" => (IsaFamily::Gfx1151, if work_items > 32 { 64 } else { 32 }),
+        "rdna4" => (IsaFamily::Gfx1200, 32),
+        other => panic!("kernels of {other} have no family"),
+    }
+}
+
+#[test]
+fn vector_kernels_store_what_was_recorded() {
+    let Some(records) = records_of(Kind::Kernel) else {
+        return;
+    };
+    let machine = Machine::new();
+    let kernarg = machine.memory(4096);
+    let output = machine.memory(65536);
+    machine
+        .vm()
+        .write(kernarg, &output.to_le_bytes())
+        .expect("the kernarg block");
+    let mut failures = Vec::new();
+    let mut passed = 0;
+    for Record {
+        file,
+        value: record,
+        ..
+    } in &records
+    {
+        let code = hex(record["code"].as_str().expect("code"));
+        let want = hex(record["out"].as_str().expect("stored bytes"));
+        let local = record["local"].as_array().expect("a workgroup's size");
+        let work_items: u32 = local.iter().map(|size| number(size) as u32).product();
+        assert_eq!(u64::from(work_items), number(&local[0]), "{file}: 1-D");
+        let (family, lanes) = target(record, work_items);
+        for level in levels() {
+            machine
+                .vm()
+                .write(output, &vec![0; want.len()])
+                .expect("the output buffer");
+            let mut waves: Vec<Registers> = (0..work_items.div_ceil(lanes))
+                .map(|wave| {
+                    let mut registers = Registers::new(lanes);
+                    let first = wave * lanes;
+                    let exec = u64::MAX >> (64 - (work_items - first).min(lanes));
+                    registers.s[126] = exec as u32;
+                    registers.s[127] = (exec >> 32) as u32;
+                    registers.s[0] = kernarg as u32;
+                    registers.s[1] = (kernarg >> 32) as u32;
+                    for lane in 0..lanes {
+                        registers.v[0][lane as usize] = first + lane;
+                    }
+                    registers
+                })
+                .collect();
+            let case = format!("{file} {} [{}]", record["test"], level.name());
+            if let Err(fault) = machine.run_group(level, family, lanes, MODE, &code, &mut waves) {
+                failures.push(format!(
+                    "{case}: {:?} at {:02x?}",
+                    fault.kind, fault.instruction
+                ));
+                break;
+            }
+            let mut got = vec![0; want.len()];
+            machine
+                .vm()
+                .read(output, &mut got)
+                .expect("the output buffer");
+            if got == want {
+                passed += 1;
+            } else {
+                failures.push(format!("{case}: stored {got:02x?}, want {want:02x?}"));
+            }
+        }
+    }
+    println!("{passed} passed");
+    report(&failures, passed);
+}
+
+fn report(failures: &[String], passed: u32) {
     assert!(
         failures.is_empty(),
         "{} failures:\n{}",

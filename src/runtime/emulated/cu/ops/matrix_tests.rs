@@ -1,6 +1,6 @@
 //! Matrix operations against AMD's matrix instruction calculator (layouts) and a published bit-accurate model (rounding).
 //!
-//! Oracles, of `ROCR_ORACLES`: `matrix_layouts.json.gz`, `vectors/mfma_dot.json`.
+//! Oracles, of `ROCR_ORACLES`: `matrix_layouts.json.gz`, the dot products among the vectors.
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -13,10 +13,11 @@ use crate::isa::{IsaFamily, Sem};
 use crate::runtime::emulated::cu::microop::{Slot, imm_flags};
 use crate::runtime::emulated::cu::simd::SimdLevel;
 use crate::runtime::emulated::cu::testing::levels;
+use crate::runtime::emulated::cu::vector_files::{Kind, Record, records_of};
 use crate::runtime::emulated::cu::wave::DotModel;
 
 /// An oracle file, or `None` with a note when there is none and none was asked for.
-pub(super) fn oracle(file: &str) -> Option<Vec<u8>> {
+fn oracle(file: &str) -> Option<Vec<u8>> {
     let asked = std::env::var_os("ROCR_ORACLES");
     let root = asked.clone().map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/oracles")),
@@ -361,12 +362,14 @@ fn bits(value: &Value) -> u64 {
 
 #[test]
 fn dot_vectors_of_the_published_model() {
-    let Some(file) = oracle("vectors/mfma_dot.json") else {
+    let Some(instructions) = records_of(Kind::Dot) else {
         return;
     };
-    let instructions: Vec<Value> = serde_json::from_slice(&file).unwrap();
     let mut checked = 0;
-    for instruction in &instructions {
+    for Record {
+        value: instruction, ..
+    } in &instructions
+    {
         let generation = instruction["arch"].as_str().unwrap();
         let mnemonic = instruction["inst"].as_str().unwrap();
         let (sem, model) = operation(generation, mnemonic);
@@ -438,7 +441,7 @@ fn dot_vectors_of_the_published_model() {
     }
     let vectors: usize = instructions
         .iter()
-        .map(|instruction| instruction["vectors"].as_array().unwrap().len())
+        .map(|instruction| instruction.value["vectors"].as_array().unwrap().len())
         .sum();
     assert!(instructions.len() == 64 && vectors >= 64 * 36);
     assert_eq!(checked, vectors * levels().len());

@@ -305,15 +305,17 @@ vop3! {
     });
 }
 
-vop3_clamp! {
-    v_add_max_i32 |v, a, b, c| v.max_i(v.add(a, b), c), v.max_i(add_saturating_i32(v, a, b), c);
-    v_add_min_i32 |v, a, b, c| v.min_i(v.add(a, b), c), v.min_i(add_saturating_i32(v, a, b), c);
-    v_add_max_u32 |v, a, b, c| v.max_u(v.add(a, b), c), v.max_u(add_saturating_u32(v, a, b), c);
-    v_add_min_u32 |v, a, b, c| v.min_u(v.add(a, b), c), v.min_u(add_saturating_u32(v, a, b), c);
-    v_pk_add_max_i16 |v, a, b, c| v.pk_max_i(v.pk_add(a, b), c), v.pk_max_i(v.pk_add_sat_i(a, b), c);
-    v_pk_add_min_i16 |v, a, b, c| v.pk_min_i(v.pk_add(a, b), c), v.pk_min_i(v.pk_add_sat_i(a, b), c);
-    v_pk_add_max_u16 |v, a, b, c| v.pk_max_u(v.pk_add(a, b), c), v.pk_max_u(v.pk_add_sat_u(a, b), c);
-    v_pk_add_min_u16 |v, a, b, c| v.pk_min_u(v.pk_add(a, b), c), v.pk_min_u(v.pk_add_sat_u(a, b), c);
+vop3! {
+    /// The sum of S0 and S1, saturated with or without CLAMP, and S2: the greater of the two, or the less (LLVM selects these
+    /// for a saturating addition without the bit).
+    v_add_max_i32 |v, a, b, c| v.max_i(add_saturating_i32(v, a, b), c);
+    v_add_min_i32 |v, a, b, c| v.min_i(add_saturating_i32(v, a, b), c);
+    v_add_max_u32 |v, a, b, c| v.max_u(add_saturating_u32(v, a, b), c);
+    v_add_min_u32 |v, a, b, c| v.min_u(add_saturating_u32(v, a, b), c);
+    v_pk_add_max_i16 |v, a, b, c| v.pk_max_i(v.pk_add_sat_i(a, b), c);
+    v_pk_add_min_i16 |v, a, b, c| v.pk_min_i(v.pk_add_sat_i(a, b), c);
+    v_pk_add_max_u16 |v, a, b, c| v.pk_max_u(v.pk_add_sat_u(a, b), c);
+    v_pk_add_min_u16 |v, a, b, c| v.pk_min_u(v.pk_add_sat_u(a, b), c);
 }
 
 #[inline(always)]

@@ -147,19 +147,11 @@ fn fused_and_packed_integers() {
         let imm = if clamp { imm_flags::CLAMP } else { 0 };
         let signed = |a: u64, b: u64| {
             let sum = i64::from(a as u32 as i32) + i64::from(b as u32 as i32);
-            if clamp {
-                sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32
-            } else {
-                sum as i32
-            }
+            sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         };
         let unsigned = |a: u64, b: u64| {
             let sum = u64::from(a as u32) + u64::from(b as u32);
-            if clamp {
-                sum.min(u32::MAX.into()) as u32
-            } else {
-                sum as u32
-            }
+            sum.min(u32::MAX.into()) as u32
         };
         check(
             Sem::v_add_max_i32,
@@ -199,11 +191,12 @@ fn fused_and_packed_integers() {
                 r | u64::from(f(half(a, at), half(b, at), half(c, at)) as u16) << at
             })
         };
-        let add = |sign: bool, a: i32, b: i32| match (clamp, sign) {
-            (true, true) => (a + b).clamp(-0x8000, 0x7fff),
-            (true, false) => (a + b).min(0xffff),
-            (false, true) => i32::from((a + b) as i16),
-            (false, false) => i32::from((a + b) as u16),
+        let add = |sign: bool, a: i32, b: i32| {
+            if sign {
+                (a + b).clamp(-0x8000, 0x7fff)
+            } else {
+                (a + b).min(0xffff)
+            }
         };
         for (sem, sign, most) in [
             (Sem::v_pk_add_max_i16, true, true),

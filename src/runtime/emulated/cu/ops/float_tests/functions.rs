@@ -3,19 +3,19 @@ use super::*;
 
 #[test]
 fn vectors_printed_in_the_cdna3_document() {
-    let Some(file) =
-        crate::runtime::emulated::cu::ops::matrix_tests::oracle("vectors/isa_manual_examples.json")
-    else {
+    let Some(records) = records_of(Kind::Examples) else {
         return;
     };
-    let examples: serde_json::Value = serde_json::from_slice(&file).unwrap();
+    let examples = records
+        .iter()
+        .flat_map(|record| record.value["vectors"].as_array().unwrap());
     let mut checked = 0;
-    for example in examples["vectors"].as_array().unwrap() {
+    for example in examples {
         let name = example["op"].as_str().unwrap().to_lowercase();
-        if !name.ends_with("_f32") && !name.ends_with("_f16") {
-            continue;
-        }
-        let sem = Sem::ALL.into_iter().find(|sem| sem.name() == name).unwrap();
+        let sem = Sem::ALL
+            .into_iter()
+            .find(|sem| sem.name() == name)
+            .unwrap_or_else(|| panic!("no operation is called {name}"));
         let number = |key: &str| example[key].as_u64().unwrap() as u32;
         let got = unary(sem, &[number("src0")])[0];
         assert_eq!(
@@ -26,10 +26,7 @@ fn vectors_printed_in_the_cdna3_document() {
         );
         checked += 1;
     }
-    assert!(
-        checked >= 30,
-        "{checked} examples of floating-point operations"
-    );
+    assert!(checked > 0, "no example was found");
 }
 
 /// Distance of two f32 in units in the last place; NaNs are equal.

@@ -7,6 +7,7 @@ use super::op_wave::{Random, TestWave};
 use crate::isa::Sem;
 use crate::runtime::emulated::cu::microop::{Slot, imm_flags};
 use crate::runtime::emulated::cu::testing::levels;
+use crate::runtime::emulated::cu::vector_files::{Kind, records_of};
 use crate::runtime::emulated::cu::wave::layout;
 
 mod arithmetic;
