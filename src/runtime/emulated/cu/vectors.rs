@@ -305,6 +305,18 @@ fn target(record: &Value, work_items: u32) -> (IsaFamily, u32) {
     }
 }
 
+/// The recorder's kernels for CDNA load their output's address with neither IMM nor SOFFSET_EN and an OFFSET of 0. Its own
+/// emulator then adds nothing; by AMD's document, and by LLVM's disassembler, such an instruction adds the SGPR that OFFSET
+/// names, s0, which holds what the test left there. IMM set says what was meant.
+fn name_no_offset(code: &mut [u8]) {
+    const LOAD: [u8; 8] = [0x28, 0x17, 0x04, 0xc0, 0, 0, 0, 0xf8];
+    let at = code
+        .windows(8)
+        .position(|window| window == LOAD)
+        .expect("the load of the output's address");
+    code[at + 2] |= 2;
+}
+
 #[test]
 fn vector_kernels_store_what_was_recorded() {
     let Some(records) = records_of(Kind::Kernel) else {
@@ -325,7 +337,10 @@ fn vector_kernels_store_what_was_recorded() {
         ..
     } in &records
     {
-        let code = hex(record["code"].as_str().expect("code"));
+        let mut code = hex(record["code"].as_str().expect("code"));
+        if record["arch"] == "cdna" {
+            name_no_offset(&mut code);
+        }
         let want = hex(record["out"].as_str().expect("stored bytes"));
         let local = record["local"].as_array().expect("a workgroup's size");
         let work_items: u32 = local.iter().map(|size| number(size) as u32).product();

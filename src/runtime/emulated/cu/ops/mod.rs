@@ -327,6 +327,7 @@ pub(crate) mod float64;
 )]
 mod float_tests;
 pub(crate) mod global;
+pub(crate) mod interpolate;
 mod lds_direct;
 pub(crate) mod matrix;
 #[cfg(test)]
@@ -380,6 +381,7 @@ pub(crate) use float16::*;
 pub(crate) use float32::*;
 pub(crate) use float64::*;
 pub(crate) use global::*;
+pub(crate) use interpolate::*;
 pub(crate) use matrix::*;
 pub(crate) use minmax::*;
 pub(crate) use modifiers::*;

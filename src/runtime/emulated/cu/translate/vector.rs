@@ -351,7 +351,17 @@ impl Translator<'_> {
             slot = temp;
         }
         if let (Some(dpp), 0) = (&mods.dpp, number) {
-            slot = self.dpp_source(dpp, slot, spec.registers(self.wave64).max(1))?;
+            slot = self.dpp_source(dpp, 0, slot, spec.registers(self.wave64).max(1))?;
+        }
+        if let Some(lane) = interpolated_lane(row, number) {
+            let dpp = Dpp {
+                ctrl: lane * 0b01_01_01_01,
+                row_mask: 0xf,
+                bank_mask: 0xf,
+                fetch_inactive: true,
+                ..Dpp::default()
+            };
+            slot = self.dpp_source(&dpp, number, slot, 1)?;
         }
         if let Some(sdwa) = &mods.sdwa
             && number < 2
@@ -500,7 +510,14 @@ impl Translator<'_> {
         (imm != 0).then_some((op, imm))
     }
 
-    fn dpp_source(&mut self, dpp: &Dpp, slot: Slot, registers: u8) -> Result<Slot, Refusal> {
+    /// Copies what the lanes read of source `number` to its temporary registers.
+    fn dpp_source(
+        &mut self,
+        dpp: &Dpp,
+        number: u32,
+        slot: Slot,
+        registers: u8,
+    ) -> Result<Slot, Refusal> {
         let table = self.dpp_lanes(dpp)?;
         let packed: Vec<u32> = table
             .chunks_exact(4)
@@ -515,7 +532,7 @@ impl Translator<'_> {
             imm |= dpp_table::FETCH_INACTIVE;
         }
         for dword in 0..u32::from(registers) {
-            let d = self.temp(source_temp(0) + dword);
+            let d = self.temp(source_temp(number) + dword);
             let a = if slot.is_vector() {
                 Slot(slot.0 + dword * self.shape.stride())
             } else {
@@ -525,7 +542,7 @@ impl Translator<'_> {
                 (op.d, op.a, op.b, op.imm) = (d, a, table, imm);
             });
         }
-        Ok(self.temp(source_temp(0)))
+        Ok(self.temp(source_temp(number)))
     }
 
     /// The source lane of every lane (AMD ISA documents, "DPP: Data Parallel Primitives").
@@ -552,6 +569,8 @@ impl Translator<'_> {
                     0x13c => Some((lane + lanes - 1) % lanes),
                     0x140 => Some(row + 15 - column),
                     0x141 => Some((lane & !7) + 7 - (lane & 7)),
+                    // reserved on GFX10 and later; recorded on RDNA3: the first lane of the row
+                    0x142 if self.family.has_wave32() => Some(row),
                     // lane 15 of each row to the next row, lane 31 to rows 2 and 3 (GFX8, GFX9)
                     0x142 => (row > 0).then_some(row - 1),
                     0x143 => (lane >= 32).then_some(31),
@@ -735,6 +754,20 @@ impl Translator<'_> {
             }
         }
         Ok((imm != 0).then_some((op, imm)))
+    }
+}
+
+/// The lane of the quad that a source of an interpolation comes from (RDNA3 ISA document, "VINTERP"): the step along the
+/// first coordinate takes lanes 1 and 0, the second one lane 2.
+fn interpolated_lane(row: &Row, number: u32) -> Option<u32> {
+    if row.encoding != Encoding::Vinterp {
+        return None;
+    }
+    match (row.mnemonic.starts_with("v_interp_p10"), number) {
+        (true, 0) => Some(1),
+        (true, 2) => Some(0),
+        (false, 0) => Some(2),
+        _ => None,
     }
 }
 

@@ -11,7 +11,13 @@ fn vectors_printed_in_the_cdna3_document() {
         .flat_map(|record| record.value["vectors"].as_array().unwrap());
     let mut checked = 0;
     for example in examples {
-        let name = example["op"].as_str().unwrap().to_lowercase();
+        // operations go by RDNA3's names
+        let name = match example["op"].as_str().unwrap() {
+            "V_FFBH_U32" => "v_clz_i32_u32".to_owned(),
+            "V_FFBH_I32" => "v_cls_i32".to_owned(),
+            "V_FFBL_B32" => "v_ctz_i32_b32".to_owned(),
+            name => name.to_lowercase(),
+        };
         let sem = Sem::ALL
             .into_iter()
             .find(|sem| sem.name() == name)
