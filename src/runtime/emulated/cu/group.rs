@@ -553,6 +553,8 @@ fn scalars(wave: &mut Wave, launch: &Launch, id: [u32; 3], index: u32) {
     if launch.ids_in_ttmps {
         wave.set_dword(layout::TTMP0 + 4 * 9, id[0]);
         wave.set_dword(layout::TTMP0 + 4 * 7, id[1] & 0xffff | id[2] << 16);
+        // the wave's number in its workgroup, bits 25 to 29 (LLVM's `llvm.amdgcn.wave.id`)
+        wave.set_dword(layout::TTMP0 + 4 * 8, (index & 0x1f) << 25);
     } else {
         for (enabled, value) in launch.workgroup_id.into_iter().zip(id) {
             if enabled {

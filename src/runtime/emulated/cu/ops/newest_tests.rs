@@ -626,3 +626,36 @@ fn mixed_precision_of_bfloat16() {
         }
     }
 }
+
+#[test]
+fn inline_constants_of_mixed_precision() {
+    // v_fma_mix_f32 v3, -v0, 1.0, v1 op_sel_hi:[0,1,1] and its siblings: a constant in the place of a 16-bit source is one
+    // of 16 bits
+    for (family, lanes, words) in [
+        (IsaFamily::Gfx900, 64, [0xd3a0_4003u32, 0x3405_e500]),
+        (IsaFamily::Gfx90a, 64, [0xd3a0_4003, 0x3405_e500]),
+        (IsaFamily::Gfx942, 64, [0xd3a0_4003, 0x3405_e500]),
+        (IsaFamily::Gfx1030, 32, [0xcc20_4003, 0x3405_e500]),
+        (IsaFamily::Gfx1100, 32, [0xcc20_4003, 0x3405_e500]),
+        (IsaFamily::Gfx1200, 32, [0xcc20_4003, 0x3405_e500]),
+    ] {
+        for registers in run(family, lanes, &words, |r| {
+            (r.v[0][1], r.v[1][1]) = (0.25f32.to_bits(), 0xdead_4200);
+        }) {
+            // 3 - 0.25
+            assert_eq!(registers.v[3][1], 2.75f32.to_bits(), "{family:?}");
+        }
+    }
+    // v_fma_mix_f32_bf16 v3, -v0, 1.0, v1 op_sel_hi:[0,1,1]
+    for registers in run(IsaFamily::Gfx1250, 32, &[0xcc3d_4003, 0x3405_e500], |r| {
+        (r.v[0][1], r.v[1][1]) = (0.25f32.to_bits(), 0xdead_4040);
+    }) {
+        assert_eq!(registers.v[3][1], 2.75f32.to_bits());
+    }
+    // v_fma_mixlo_f16 v3, v0, 0.5, v1 op_sel_hi:[0,0,1]: the same constant as one of 32 bits
+    for registers in run(IsaFamily::Gfx1100, 32, &[0xcc21_4003, 0x0405_e100], |r| {
+        (r.v[0][1], r.v[1][1], r.v[3][1]) = (3f32.to_bits(), 0x4200, 0x1234_0000);
+    }) {
+        assert_eq!(registers.v[3][1], 0x1234_4480, "4.5 in the low half");
+    }
+}

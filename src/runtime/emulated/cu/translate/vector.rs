@@ -307,7 +307,10 @@ impl Translator<'_> {
             if matches!(spec.field, Field::Scale0 | Field::Scale1) {
                 continue;
             }
-            let slot = self.source(spec, operand)?;
+            let slot = match mixed_constant(spec, operand, mods) {
+                Some(value) => self.constants.pair(value),
+                None => self.source(spec, operand)?,
+            };
             let slot = self.modified_source(row, spec, operand, slot, mods)?;
             if let Some(place) = roles.sources.get_mut(roles.count) {
                 *place = slot;
@@ -755,6 +758,20 @@ impl Translator<'_> {
         }
         Ok((imm != 0).then_some((op, imm)))
     }
+}
+
+/// The inline constant of a mixed-precision source that `op_sel_hi` makes a 16-bit one.
+fn mixed_constant(spec: &OperandSpec, operand: Operand, mods: &Mods) -> Option<u64> {
+    let ty = match spec.ty {
+        Ty::MixF16 => Ty::F16,
+        Ty::MixBf16 => Ty::Bf16,
+        _ => return None,
+    };
+    let Operand::Inline(code) = operand else {
+        return None;
+    };
+    let half = mods.op_sel_hi >> source_number(spec.field)? & 1 != 0;
+    half.then(|| inline_value(code, ty)).flatten()
 }
 
 /// The lane of the quad that a source of an interpolation comes from (RDNA3 ISA document, "VINTERP"): the step along the
