@@ -105,6 +105,7 @@ impl Engine {
             gfx_major: u32::from(target.version.major),
             dot_model: dot_model(family),
             lane_in_address: family.has_flat_scratch_base(),
+            wide_descriptors: family == IsaFamily::Gfx1250,
             ..Env::default()
         };
         Ok(Self {

@@ -150,6 +150,7 @@ impl Machine {
             private_base: PRIVATE_APERTURE,
             gfx_major: if family.has_wave32() { 11 } else { 9 },
             dot_model: dot_model(family),
+            wide_descriptors: family == IsaFamily::Gfx1250,
             ..Env::default()
         };
         let cache = Cache::new(level);

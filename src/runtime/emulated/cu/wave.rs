@@ -170,6 +170,8 @@ pub(crate) struct Env {
     pub(crate) private_base: u32,
     /// Flat addresses of private memory hold the lane's number in bits 56:52 (gfx1250).
     pub(crate) lane_in_address: bool,
+    /// Buffer descriptors have 57 bits of base and 45 of `num_records` (gfx1250).
+    pub(crate) wide_descriptors: bool,
     /// HW_ID-like value of the wave.
     pub(crate) hw_id: u32,
     /// GFX9 keeps SCC and flags in other places than GFX10+; the family number of ABI.md: 9, 10, 11, 12.

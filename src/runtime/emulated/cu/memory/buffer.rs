@@ -5,6 +5,7 @@
 //!
 //! Sources: "Buffer Addressing" and "Range Checking" of the Vega, CDNA3 and RDNA3 ISA documents; which unit `num_records`
 //! has on GFX9 is what Mesa's drivers found on hardware (`NUM_RECORDS`: bytes without an index or a stride, else records).
+//! gfx1250's layout is LLVM's (`make.buffer.rsrc`): 57 bits of base, 45 of `num_records`, the stride in the fourth dword.
 //! A lane out of range loads 0 and stores nothing.
 use super::lanes::{Addresses, LANES, lanes_of};
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, buffer_flags};
@@ -26,12 +27,12 @@ enum Range {
 /// A buffer resource descriptor (V#) as one instruction sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptor {
-    /// 48-bit base address.
+    /// Base address, of 48 bits; of 57 on gfx1250.
     pub(crate) base: u64,
     /// Bytes of a record.
     stride: u32,
     /// Records, or bytes.
-    records: u32,
+    records: u64,
     /// Bytes of an element of a swizzled buffer.
     swizzle: Option<u32>,
     /// Indices that a swizzled buffer interleaves.
@@ -46,7 +47,11 @@ pub(crate) struct Descriptor {
 impl Descriptor {
     /// Reads the descriptor that an instruction names.
     pub(crate) fn read(cx: &Cx<'_>, slot: Slot, indexed: bool) -> Self {
-        let [word0, word1, records, word3] = [0, 1, 2, 3].map(|k| cx.s_at(slot, k));
+        let words = [0, 1, 2, 3].map(|k| cx.s_at(slot, k));
+        if cx.env.wide_descriptors {
+            return Self::wide(words);
+        }
+        let [word0, word1, records, word3] = words;
         let add_tid = word3 >> 23 & 1 != 0;
         let mut stride = word1 >> 16 & 0x3fff;
         let (swizzle, range);
@@ -79,11 +84,30 @@ impl Descriptor {
         Self {
             base: u64::from(word0) | u64::from(word1 & 0xffff) << 32,
             stride,
-            records,
+            records: u64::from(records),
             swizzle,
             index_stride: 8 << (word3 >> 21 & 3),
             add_tid,
             range,
+            word3,
+        }
+    }
+
+    /// gfx1250's layout. Of the four flag bits at the end nothing is published; a buffer without a stride counts bytes.
+    fn wide([word0, word1, word2, word3]: [u32; 4]) -> Self {
+        let stride = (word3 >> 12 & 0x3fff) * [1, 4, 8, 32][(word3 >> 26 & 3) as usize];
+        Self {
+            base: u64::from(word0) | u64::from(word1 & 0x1ff_ffff) << 32,
+            stride,
+            records: u64::from(word1 >> 25) | u64::from(word2) << 7 | u64::from(word3 & 0x3f) << 39,
+            swizzle: None,
+            index_stride: 8,
+            add_tid: false,
+            range: if stride == 0 {
+                Range::Raw
+            } else {
+                Range::StructuredWithOffset
+            },
             word3,
         }
     }
@@ -108,12 +132,13 @@ impl Descriptor {
         let end = u64::from(offset) + u64::from(bytes);
         match self.range {
             Range::StructuredWithOffset => {
-                index < self.records && (self.stride == 0 || end <= u64::from(self.stride))
+                u64::from(index) < self.records
+                    && (self.stride == 0 || end <= u64::from(self.stride))
             }
-            Range::Structured => index < self.records,
+            Range::Structured => u64::from(index) < self.records,
             Range::Unchecked => self.records != 0,
             Range::Raw => {
-                let limit = u64::from(self.records.saturating_sub(scalar));
+                let limit = self.records.saturating_sub(u64::from(scalar));
                 self.place(index, offset) + u64::from(bytes) <= limit
             }
         }
@@ -122,7 +147,7 @@ impl Descriptor {
     /// `(base, offset limit)` of a buffer that is only bytes from a base on: no index, no swizzle.
     pub(crate) fn linear(&self, scalar: u32) -> Option<(u64, u64)> {
         let limit = match self.range {
-            Range::Raw => u64::from(self.records.saturating_sub(scalar)),
+            Range::Raw => self.records.saturating_sub(u64::from(scalar)),
             Range::Unchecked if self.records != 0 => 1 << 32,
             _ => return None,
         };

@@ -659,3 +659,36 @@ fn inline_constants_of_mixed_precision() {
         assert_eq!(registers.v[3][1], 0x1234_4480, "4.5 in the low half");
     }
 }
+
+#[test]
+fn buffers_of_gfx1250() {
+    // buffer_load_b32 v3, v0, s[8:11], null offen
+    let words = [0xc405_007c, 0x4080_1003, 0];
+    for level in levels() {
+        let machine = Machine::new();
+        let memory = machine.memory(4096);
+        machine.vm().write(memory, &[7; 4096]).unwrap();
+        let code: Vec<u8> = words
+            .iter()
+            .flat_map(|word: &u32| word.to_le_bytes())
+            .collect();
+        // 12 bytes, then two thirds of 2^33, as LLVM lays a descriptor out
+        for (records, expected) in [(12u64, [true, true, false]), (0x1_5555_5555, [true; 3])] {
+            let mut registers = Registers::new(32);
+            registers.s[8] = memory as u32;
+            registers.s[9] = (memory >> 32) as u32 | (records << 25) as u32;
+            registers.s[10] = (records >> 7) as u32;
+            registers.s[11] = (records >> 39) as u32;
+            for (lane, offset) in [0, 8, 12].into_iter().enumerate() {
+                registers.v[0][lane] = offset;
+            }
+            machine
+                .run(level, IsaFamily::Gfx1250, 32, 0x3f0, &code, &mut registers)
+                .unwrap_or_else(|fault| panic!("{fault:?}"));
+            for (lane, inside) in expected.into_iter().enumerate() {
+                let want = if inside { 0x0707_0707 } else { 0 };
+                assert_eq!(registers.v[3][lane], want, "lane {lane} of {records} bytes");
+            }
+        }
+    }
+}
