@@ -18,6 +18,15 @@ pub enum Access {
     Execute,
 }
 
+/// The memory behind a flat aperture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// The private segment of a work-item, of so many bytes.
+    Private(u32),
+    /// The group segment (LDS) of a workgroup, of so many bytes.
+    Group(u32),
+}
+
 /// Why a dispatch ended early. Queue-error mapping: ABI.md, "Queue-error -> status".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
@@ -32,12 +41,14 @@ pub enum FaultKind {
     },
     /// A flat access to an aperture beyond what the wave owns (HSA 41).
     Aperture {
-        /// Flat address.
+        /// Flat address; its low 32 bits are the offset in the window.
         address: u64,
         /// Bytes of the access of that lane.
         size_bytes: u32,
         /// Kind of access.
         access: Access,
+        /// What there is behind the aperture.
+        window: Window,
     },
     /// No such encoding (HSA 42).
     IllegalInstruction,

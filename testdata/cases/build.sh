@@ -14,6 +14,10 @@ cl v6_gfx90a.hsaco gfx90a 6
 cl v5_gfx1100.hsaco gfx1100 5
 cl v6_gfx11_generic.hsaco gfx11-generic 6
 cl v5_gfx90a.o gfx90a 5 -c
+for cpu in gfx90a gfx1100; do
+  clang-19 -x cl -cl-std=CL2.0 --target=amdgcn-amd-amdhsa -mcpu=$cpu -mcode-object-version=5 -nogpulib -O2 -g \
+    -fdebug-compilation-dir=. scratch.cl -o scratch_$cpu.hsaco
+done
 for name in local_a local_b; do
   clang-19 -x assembler --target=amdgcn-amd-amdhsa -mcpu=gfx90a -mcode-object-version=5 -c $name.s -o $name.o
 done

@@ -411,7 +411,7 @@ class Program:
         if pick == "switch":
             text = f"switch {self.index(8, 2)} {{\n"
             for case in r.sample(range(8), r.randint(2, 7)):
-                text += f"case {case}: " + self.block(depth - 1, r.randint(1, 2)) + r.choice(["break;\n", "break;\n", "// on\n"])
+                text += f"case {case}: " + self.block(depth - 1, r.randint(1, 2)) + "break;\n"
             return text + "default: " + self.block(depth - 1, 1) + "}\n"
         # an array indexed by lane-dependent values
         t = r.choice(["u8", "u16", "u32", "u64", "i32", "f32", "f64", "i16"])

@@ -19,8 +19,9 @@ VEC(i64, 2) VEC(u64, 2) VEC(f16, 2) VEC(f16, 4) VEC(f32, 2) VEC(f32, 4) VEC(f64,
 #define FUNCTION static __attribute__((noinline))
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL __attribute__((amdgpu_kernel)) void
-#define ubfe(a, b, c) __builtin_amdgcn_ubfe(a, b, c)
-#define sbfe(a, b, c) __builtin_amdgcn_sbfe(a, b, c)
+// a width of more than 31 is not what an instruction of scalars makes of it at -O0
+#define ubfe(a, b, c) __builtin_amdgcn_ubfe(a, b, (c) & 31)
+#define sbfe(a, b, c) __builtin_amdgcn_sbfe(a, b, (c) & 31)
 #define perm(a, b, c) __builtin_amdgcn_perm(a, b, c)
 #define alignbit(a, b, c) __builtin_amdgcn_alignbit(a, b, c)
 #define alignbyte(a, b, c) __builtin_amdgcn_alignbyte(a, b, c)

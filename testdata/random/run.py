@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LANES, MEM_BYTES = 100, 256
 FLAGS = ["-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off", "-w", "-I", str(HERE)]
 FAMILIES = ["gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1030", "gfx1100", "gfx1151",
-            "gfx1200", "gfx1250"]
+            "gfx1200", "gfx1201", "gfx1250"]
 NEEDS_22 = {"gfx950", "gfx1250"}
 ONE_WAVE_SIZE = {"gfx1250"}
 HOST_SECONDS = 0.5

@@ -4,7 +4,7 @@
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::Table;
 use crate::loader::HsaStatus;
-use crate::runtime::instrument::{Access, FaultKind, StopReason, WaveState};
+use crate::runtime::instrument::{Access, FaultKind, FaultRecord, StopReason, WaveState, Window};
 use crate::runtime::{CodeLocation, FaultReport, HangReport, Position, WaveReport};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -135,6 +135,7 @@ fn classify(reason: Option<&StopReason>) -> (&'static str, Option<Touch>) {
                 address,
                 size_bytes,
                 access,
+                ..
             } => (
                 "aperture_violation",
                 Some((*address, u64::from(*size_bytes), *access)),
@@ -164,7 +165,11 @@ impl FaultView {
             (known, _) => known,
         };
         let record = report.record();
-        let allocation = report.allocation.as_ref();
+        // an address in an aperture is near to nothing
+        let allocation = report
+            .allocation
+            .as_ref()
+            .filter(|_| kind != "aperture_violation");
         let location = report.location.as_ref();
         let argument = report.argument.as_ref();
         let distance = allocation.map(|nearest| match nearest.position {
@@ -297,18 +302,23 @@ fn message(report: &FaultReport, reason: Option<&StopReason>, touch: Option<Touc
             }
         }
         (Some(reason), Some((address, size, access))) => {
-            let what = match reason {
-                StopReason::Wave(record) if matches!(record.kind, FaultKind::Aperture { .. }) => {
-                    "aperture violation"
-                }
-                StopReason::Processor { .. } => "memory fault of the packet processor",
-                _ => "memory fault",
-            };
-            format!(
-                "{what}: {} of {size} bytes at {address:#x}{}",
-                access_name(access),
-                nearness(report, address)
-            )
+            let access = access_name(access);
+            match reason {
+                StopReason::Wave(record) => match &record.kind {
+                    FaultKind::Aperture { window, .. } => format!(
+                        "aperture violation: {access} of {size} bytes {}",
+                        outside(*window, address as u32, record)
+                    ),
+                    _ => format!(
+                        "memory fault: {access} of {size} bytes at {address:#x}{}",
+                        nearness(report, address)
+                    ),
+                },
+                _ => format!(
+                    "memory fault of the packet processor: {access} of {size} bytes at {address:#x}{}",
+                    nearness(report, address)
+                ),
+            }
         }
         (Some(StopReason::Refused(what) | StopReason::Packet(what)), _) => what.clone(),
         _ => match &report.exception {
@@ -342,6 +352,30 @@ fn message(report: &FaultReport, reason: Option<&StopReason>, touch: Option<Touc
         }
     }
     text
+}
+
+/// Where a byte lies that is behind the end of what a work-item or a workgroup has of its own.
+fn outside(window: Window, offset: u32, record: &FaultRecord) -> String {
+    let (what, size, whose, cure) = match window {
+        Window::Private(bytes) => (
+            "the private segment",
+            bytes,
+            record.work_item.map_or_else(String::new, |[x, y, z]| {
+                format!(" of work-item {x},{y},{z}")
+            }),
+            " (an index outside a local array, or a stack that --stack has to enlarge)",
+        ),
+        Window::Group(bytes) => (
+            "the group segment (LDS)",
+            bytes,
+            {
+                let [x, y, z] = record.workgroup;
+                format!(" of workgroup {x},{y},{z}")
+            },
+            "",
+        ),
+    };
+    format!("at byte {offset} of {what}{whose}, which has {size}{cure}")
 }
 
 /// Where an address lies: near null, or before, in or behind the nearest allocation.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use rustix::io::Errno;
 
 use super::memory::{self, Objects};
-use super::{Events, Gpu, KfdDriver, Pages, lock, sys, topology};
+use super::{Events, Gpu, KfdDriver, Pages, lock, permission, sys, topology};
 use crate::runtime::driver::{
     AllocateMemory, Apertures, DriverError, GpuId, MemoryFlags, MemoryHandle, Topology, Version,
 };
@@ -200,9 +200,7 @@ fn no_kfd(errno: Errno) -> DriverError {
         Errno::NOENT => format!(
             "there is no {KFD} (the amdgpu kernel driver is not loaded, or a container was started without --device={KFD})"
         ),
-        Errno::ACCESS | Errno::PERM => format!(
-            "{KFD} is there, but this user may not open it (groups `render` and `video` may, on most systems: usermod -aG render,video USER, then log in anew)"
-        ),
+        Errno::ACCESS | Errno::PERM => permission::explain(Path::new(KFD)),
         Errno::NXIO | Errno::NODEV => format!(
             "{KFD} is there, but no driver answers (the amdgpu kernel driver has no supported GPU, or has been unloaded)"
         ),
@@ -288,12 +286,10 @@ fn render_node(topology: &Topology, id: GpuId) -> Result<OwnedFd, DriverError> {
     let path = format!("/dev/dri/renderD{minor}");
     sys::open(Path::new(&path)).map_err(|errno| DriverError::NoDevice {
         what: match errno {
-            Errno::NOENT => format!(
-                "there is no {path} (a container was started without --device=/dev/dri)"
-            ),
-            Errno::ACCESS | Errno::PERM => format!(
-                "{path} is there, but this user may not open it (group `render` may, on most systems)"
-            ),
+            Errno::NOENT => {
+                format!("there is no {path} (a container was started without --device=/dev/dri)")
+            }
+            Errno::ACCESS | Errno::PERM => permission::explain(Path::new(&path)),
             other => format!("{path} cannot be opened: {other}"),
         },
     })

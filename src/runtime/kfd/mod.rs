@@ -11,6 +11,7 @@
 )]
 mod device;
 mod memory;
+mod permission;
 mod queue;
 mod save_area;
 mod sys;

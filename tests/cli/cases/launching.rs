@@ -307,6 +307,39 @@ fn case_49_a_required_workgroup_is_not_adjusted() {
     }
 }
 
+/// Case 50, rocm-libraries#12473, kokkos#2214: what leaves the private segment is a fault that says whose it is, at which
+/// byte and of how many, with and without `--check`.
+#[test]
+fn case_50_the_private_segment_ends() {
+    for target in ["gfx90a", "gfx1100"] {
+        let file = case(&format!("scratch_{target}.hsaco"));
+        let kscr = |at: &str, more: &[&str]| {
+            let mut options = vec![
+                "--grid", "64", "--block", "64", "--arg", "i32[64]", "--arg", at,
+            ];
+            options.extend(more);
+            launch(&file, "kscr", &options)
+        };
+        // inside the array: each work-item has its own
+        kscr("0", &["--expect", "0=@testdata/cases/scratch.npy"]).exits(0);
+        for more in [&[][..], &["--check", "memory"]] {
+            let error = kscr("100000", more).exits(5).error();
+            let message = error["message"].as_str().unwrap();
+            for part in [
+                "aperture violation: write of 4 bytes at byte ",
+                " of the private segment of work-item 0,0,0, which has ",
+                "scratch.cl:5",
+            ] {
+                assert!(message.contains(part), "{target}: {message}");
+            }
+            assert_eq!(
+                error["hsa_status"],
+                "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION"
+            );
+        }
+    }
+}
+
 /// Case 55, rocm-systems#8378: a wild address is a fault, never zeros.
 #[test]
 fn case_55_a_wild_address_faults() {

@@ -51,7 +51,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::simd::scalar;
 use super::wave::Cx;
 use crate::runtime::emulated::vm::{PAGE_SIZE, needed};
-use crate::runtime::instrument::{Access, FaultKind};
+use crate::runtime::instrument::{Access, FaultKind, Window};
 
 /// `log2` of [`PAGE_SIZE`].
 const PAGE_SHIFT: u32 = PAGE_SIZE.trailing_zeros();
@@ -151,6 +151,7 @@ impl Cx<'_> {
                             address,
                             size_bytes: bytes,
                             access,
+                            window: Window::Private(self.scratch_per_lane),
                         });
                 }
                 if high == self.env.shared_base {
@@ -159,6 +160,7 @@ impl Cx<'_> {
                             address,
                             size_bytes: bytes,
                             access,
+                            window: Window::Group(self.lds_len),
                         },
                     );
                 }

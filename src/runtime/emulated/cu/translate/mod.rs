@@ -335,6 +335,7 @@ impl Translator<'_> {
                 | Encoding::Vopc
                 | Encoding::Vop3
                 | Encoding::Vop3p
+                | Encoding::Vinterp
                 | Encoding::Vop3px
                 | Encoding::VopdX
                 | Encoding::VopdY

@@ -5,7 +5,7 @@ use crate::runtime::emulated::cu::microop::{MicroOp, flat_flags};
 use crate::runtime::emulated::cu::ops::{flat, scratch};
 use crate::runtime::emulated::cu::wave::{Cx, Event};
 use crate::runtime::emulated::vm::{PAGE_READ, PAGE_SIZE, PAGE_WRITE};
-use crate::runtime::instrument::{Access, FaultKind};
+use crate::runtime::instrument::{Access, FaultKind, Window};
 
 /// Sets the lanes' private memory to random bytes and gives a copy by lane.
 fn fill_scratch(wave: &mut TestWave, size: u32, random: &mut Random) -> Vec<Vec<u8>> {
@@ -148,7 +148,8 @@ fn scratch_offsets_beyond_the_segment_fault_in_the_aperture() {
                         kind: FaultKind::Aperture {
                             address: 0x0002_0000_0000_0000 | u64::from(offset),
                             size_bytes: 4,
-                            access: Access::Read
+                            access: Access::Read,
+                            window: Window::Private(SEGMENT)
                         },
                         lane: Some(6)
                     }
@@ -259,6 +260,7 @@ fn flat_addresses_choose_their_memory_lane_by_lane() {
                 Event::Fault {
                     kind: FaultKind::Aperture {
                         address: 0x0001_0000_0000_03fd,
+                        window: Window::Group(1024),
                         ..
                     },
                     lane: Some(4),
