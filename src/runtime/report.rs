@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::driver::MemoryException;
 use super::executable::{Kernel, LoadedExecutable};
 use super::instrument::{
-    FaultKind, FaultRecord, QueueSnapshot, QueueStop, StopReason, WaveSnapshot,
+    FaultKind, FaultRecord, QueueSnapshot, QueueStop, StopReason, WaveSnapshot, Window,
 };
 use super::memory::{Buffer, NearestAllocation, Position};
 use super::queue::QueueShared;
@@ -256,10 +256,16 @@ fn describe(kind: &FaultKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             address,
             size_bytes,
             access,
+            window,
         } => {
+            let (segment, size) = match window {
+                Window::Private(bytes) => ("private", bytes),
+                Window::Group(bytes) => ("group", bytes),
+            };
             write!(
                 f,
-                "aperture violation: {access:?} of {size_bytes} bytes at {address:#x}"
+                "aperture violation: {access:?} of {size_bytes} bytes at byte {} of a {segment} segment of {size} bytes",
+                *address as u32
             )
         }
         FaultKind::IllegalInstruction => f.write_str("illegal instruction"),

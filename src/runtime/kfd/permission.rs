@@ -2,7 +2,6 @@
 //!
 //! Knows: owners, groups and modes of files, `/etc/passwd` and `/etc/group`. Must not know: KFD.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 /// Owner, group and permission bits of a file.
@@ -72,19 +71,18 @@ fn sentence(path: &str, node: Option<Node>, asker: &Asker, passwd: &str, group: 
         text.push_str(" (its owner cannot be read either)");
         return text;
     };
-    let _ = write!(
-        text,
+    text.push_str(&format!(
         ": it is {}:{} {:04o}; you are {}",
         user(node.owner),
         group_name(node.group),
         node.mode,
         user(asker.user),
-    );
+    ));
     if name_of(passwd, asker.user).is_none() {
         text.push_str(" (a user without a name here)");
     }
     let names: Vec<String> = asker.groups.iter().map(|of| group_name(*of)).collect();
-    let _ = write!(text, " in {}", names.join(", "));
+    text.push_str(&format!(" in {}", names.join(", ")));
     let all = |bits: u32| bits & 6 == 6;
     let member = asker.groups.contains(&node.group);
     if asker.user == node.owner && all(node.mode >> 6)
@@ -112,7 +110,7 @@ fn sentence(path: &str, node: Option<Node>, asker: &Asker, passwd: &str, group: 
                 node.group
             ),
         };
-        let _ = write!(text, "; fix: {fix}");
+        text.push_str(&format!("; fix: {fix}"));
     }
     text
 }
