@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::cu::{
-    DispatchRequest, Engine, EngineOptions, Outcome, RefuseReason, RegisterDispatch, Run,
-    SimdLevel, Snapshot, Step, UnsupportedTarget, Worker,
+    DispatchRequest, Engine, EngineOptions, Executed, Outcome, Recent, RefuseReason,
+    RegisterDispatch, Run, SimdLevel, Snapshot, Step, UnsupportedTarget, Worker,
 };
 use super::models::Device;
-use super::vm::AddressSpace;
+use super::vm::{AddressSpace, WorkerSlot};
 
 /// The compute units of one agent.
 pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
@@ -17,6 +17,20 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
     type Run: Dispatch<Worker = Self::Worker>;
     /// What a thread needs to execute; used by one thread at a time.
     type Worker: Send;
+
+    /// What a queue keeps to make its next dispatches cheaper.
+    type Recent: Default + Send + fmt::Debug;
+
+    /// Executes a small dispatch for about a quantum, where that is cheaper than to begin it; `None`: it has to be begun. The
+    /// caller is inside `slot`.
+    fn execute(
+        &self,
+        request: &DispatchRequest,
+        worker: &mut Self::Worker,
+        slot: &WorkerSlot,
+        recent: &mut Self::Recent,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Executed<Arc<Self::Run>>>;
 
     /// Begins a dispatch: cheap, nothing is executed yet.
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<Self::Run>, RefuseReason>;
@@ -77,6 +91,20 @@ impl Units {
 impl ComputeUnits for Units {
     type Run = Run;
     type Worker = Option<Worker>;
+    type Recent = Recent;
+
+    #[inline]
+    fn execute(
+        &self,
+        request: &DispatchRequest,
+        worker: &mut Option<Worker>,
+        slot: &WorkerSlot,
+        recent: &mut Recent,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Executed<Arc<Run>>> {
+        let engine = self.engine.as_ref().ok()?;
+        engine.execute(request, worker.as_mut()?, slot, recent, stop)
+    }
 
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<Run>, RefuseReason> {
         match &self.engine {

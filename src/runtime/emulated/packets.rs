@@ -5,8 +5,8 @@
 //! work: all memory of the virtual device is the host's coherent memory, and every access here acquires or releases.
 use super::clock;
 use super::compute::ComputeUnits;
-use super::cu::{DispatchRequest, RefuseReason};
-use super::queue::{HardwareQueue, InFlight, Stop};
+use super::cu::{DispatchRequest, Executed, Outcome, RefuseReason};
+use super::queue::{HardwareQueue, InFlight, Lane, State, Stop};
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::signal_offset;
 pub(super) use crate::dispatch::packet::PacketType;
@@ -22,20 +22,45 @@ const PM4_ACQUIRE_MEM: u32 = 0x58;
 /// PM4 type-3 opcode: an indirect buffer.
 const PM4_INDIRECT_BUFFER: u32 = 0x3f;
 
+/// A packet that had not to wait.
+pub(super) struct Processed<R> {
+    pub(super) packet: InFlight<R>,
+    /// How the dispatch ended that was executed at once.
+    pub(super) ended: Option<Outcome>,
+}
+
 impl<C: ComputeUnits> HardwareQueue<C> {
     /// Looks at the packet in slot `address`. `None`: it has to wait.
     pub(super) fn process(
         &self,
+        state: &mut State<C>,
+        lane: &mut Lane<C>,
+        stop: &dyn Fn() -> bool,
         index: u64,
         address: u64,
-    ) -> Result<Option<InFlight<C::Run>>, Stop> {
+    ) -> Result<Option<Processed<C::Run>>, Stop> {
         let packet = AqlPacket {
             words: self.vm.load_packet(address)?,
         };
         let header = packet.header();
         let completion_signal = packet.completion_signal();
+        let mut start = 0;
+        let mut ended = None;
         let run = match header.packet_type() {
-            PacketType::KERNEL_DISPATCH => Some(self.begin(index, address, &packet)?),
+            PacketType::KERNEL_DISPATCH => {
+                let request = self.request(index, address, &packet)?;
+                if completion_signal != 0 {
+                    start = clock::now();
+                }
+                match self.execute(state, lane, stop, &request)? {
+                    Some(Executed::Ended(outcome)) => {
+                        ended = Some(outcome);
+                        None
+                    }
+                    Some(Executed::Running(run)) => Some(run),
+                    None => Some(self.compute.begin(&request).map_err(refused)?),
+                }
+            }
             PacketType::BARRIER_AND => {
                 for signal in packet.barrier().dep_signal {
                     if signal != 0 && self.signal_value(signal)? != 0 {
@@ -82,26 +107,25 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 ));
             }
         };
-        let start = if completion_signal == 0 {
-            0
-        } else {
-            clock::now()
-        };
-        Ok(Some(InFlight {
+        if completion_signal != 0 && start == 0 {
+            start = clock::now();
+        }
+        let packet = InFlight {
             index,
             header: header.0,
             run,
             completion_signal,
             start,
-        }))
+        };
+        Ok(Some(Processed { packet, ended }))
     }
 
-    fn begin(
+    fn request(
         &self,
         index: u64,
         address: u64,
         packet: &AqlPacket,
-    ) -> Result<std::sync::Arc<C::Run>, Stop> {
+    ) -> Result<DispatchRequest, Stop> {
         let dispatch = packet.kernel_dispatch();
         let request = DispatchRequest {
             dimensions: (dispatch.setup & 3) as u8,
@@ -121,7 +145,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
             ));
         }
-        self.compute.begin(&request).map_err(refused)
+        Ok(request)
     }
 
     /// AMD's own packets; false: it has to wait.

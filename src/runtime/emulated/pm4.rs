@@ -150,7 +150,7 @@ impl Packet {
 
 impl<C: ComputeUnits> HardwareQueue<C> {
     /// Processes packets until a dispatch begins, a packet has to wait, or nothing is left.
-    pub(super) fn launch_pm4(&self, state: &mut State<C::Run>) -> Result<Launch, Stop> {
+    pub(super) fn launch_pm4(&self, state: &mut State<C>) -> Result<Launch, Stop> {
         if state.running > 0 {
             return Ok(Launch::Blocked);
         }
@@ -240,7 +240,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }))
     }
 
-    fn advance_pm4(&self, state: &mut State<C::Run>, dwords: u32) -> Result<(), Stop> {
+    fn advance_pm4(&self, state: &mut State<C>, dwords: u32) -> Result<(), Stop> {
         if let Some(pm4) = &mut state.pm4
             && let Some(buffer) = &mut pm4.indirect
         {
@@ -258,11 +258,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 
     /// The run of a dispatch packet; `None` for other packets.
-    fn begin_pm4(
-        &self,
-        state: &State<C::Run>,
-        packet: &Packet,
-    ) -> Result<Option<Arc<C::Run>>, Stop> {
+    fn begin_pm4(&self, state: &State<C>, packet: &Packet) -> Result<Option<Arc<C::Run>>, Stop> {
         let (dimensions, initiator) = match packet.operation {
             op::DISPATCH_DIRECT => (
                 [packet.word(0), packet.word(1), packet.word(2)],
@@ -289,7 +285,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             .map_err(refused)
     }
 
-    fn process_pm4(&self, state: &mut State<C::Run>, packet: &Packet) -> Result<Done, Stop> {
+    fn process_pm4(&self, state: &mut State<C>, packet: &Packet) -> Result<Done, Stop> {
         let vm = &self.vm;
         match packet.operation {
             op::NOP | op::EVENT_WRITE | op::SET_UCONFIG_REG => {}

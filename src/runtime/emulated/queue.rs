@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::clock;
 use super::compute::{ComputeUnits, Dispatch};
-use super::cu::{Outcome, Step};
+use super::cu::{DispatchRequest, Executed, Outcome, Step};
 use super::events::Events;
+use super::packets::Processed;
 use super::pm4::Pm4;
 use super::vm::{AccessError, AddressSpace, WorkerSlot};
 use crate::dispatch::QueueError;
@@ -31,6 +32,8 @@ use crate::runtime::instrument::{
 const MAX_IN_FLIGHT: usize = 32;
 /// Packets that are launched before others get at the queue: barrier packets can follow each other without end.
 const LAUNCHES_PER_LOOK: u32 = 64;
+/// Small dispatches that are executed before others get at the queue.
+const EXECUTED_PER_LOOK: u32 = 32;
 /// Dispatches that may end before it is another queue's turn.
 const ENDS_PER_TURN: u32 = 16;
 
@@ -94,19 +97,21 @@ pub(super) struct InFlight<R> {
 }
 
 /// What the lock guards.
-pub(super) struct State<R> {
+pub(super) struct State<C: ComputeUnits> {
     /// Index of the next packet to launch.
     pub(super) next: u64,
     /// The write index as it was last seen.
     pub(super) written: u64,
     /// Launched and not retired, in order.
-    pub(super) in_flight: VecDeque<InFlight<R>>,
+    pub(super) in_flight: VecDeque<InFlight<C::Run>>,
     /// Those of them that have not completed.
     pub(super) running: usize,
     /// Which of them gets the next quantum.
     turn: usize,
     counters: ExecutionCounters,
     stop: Option<QueueStop>,
+    /// What makes the next dispatch of the same kernel cheaper.
+    recent: C::Recent,
     /// Present where the ring holds PM4 packets.
     pub(super) pm4: Option<Pm4>,
 }
@@ -122,7 +127,7 @@ pub(super) struct HardwareQueue<C: ComputeUnits> {
     pub(super) events: Arc<Events>,
     pub(super) placement: Placement,
     condition: AtomicU8,
-    state: Mutex<State<C::Run>>,
+    state: Mutex<State<C>>,
 }
 
 /// Why a packet ends its queue.
@@ -185,6 +190,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 turn: 0,
                 counters: ExecutionCounters::default(),
                 stop: None,
+                recent: C::Recent::default(),
                 pm4: placement.pm4.then(Pm4::new),
             }),
         }
@@ -209,7 +215,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             Err(TryLockError::WouldBlock) => return Progress::Waiting,
         };
         lane.slot.enter();
-        let (launched, blocked) = self.advance(&mut state);
+        let (launched, blocked) = self.advance(&mut state, lane, stop);
         lane.slot.leave();
         let mut progress = match (launched, blocked || state.running > 0) {
             (true, _) => Progress::Worked,
@@ -230,7 +236,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             match step {
                 Step::Worked => return Progress::WorkedLong,
                 Step::Finished => {
-                    self.finish(index, &run, lane);
+                    self.finish(index, &run, lane, stop);
                     progress = Progress::Worked;
                     ended += 1;
                     idle = 0;
@@ -281,7 +287,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 
     /// Takes a finished dispatch out and completes its packet.
-    fn finish(&self, index: u64, run: &Arc<C::Run>, lane: &Lane<C>) {
+    fn finish(&self, index: u64, run: &Arc<C::Run>, lane: &mut Lane<C>, stop: &dyn Fn() -> bool) {
         let mut state = self.lock();
         // Several threads may have seen the end; and the queue may have stopped meanwhile.
         let Some(packet) = state.in_flight.iter_mut().find(|packet| {
@@ -307,14 +313,14 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         });
         match done {
             Ok(()) => {
-                self.advance(&mut state);
+                self.advance(&mut state, lane, stop);
             }
             Err(stop) => self.stop_at(&mut state, index, stop),
         }
         lane.slot.leave();
     }
 
-    fn account(&self, state: &mut State<C::Run>, outcome: Outcome) -> Result<(), Stop> {
+    fn account(&self, state: &mut State<C>, outcome: Outcome) -> Result<(), Stop> {
         state.counters += outcome.counters;
         match outcome.fault {
             Some(fault) => Err(Stop::new(error_of(&fault), StopReason::Wave(fault))),
@@ -326,17 +332,31 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }
     }
 
-    /// Launches what can be launched. Gives whether anything was, and whether a packet is there that has to wait.
-    fn advance(&self, state: &mut State<C::Run>) -> (bool, bool) {
+    /// Launches what can be launched. Gives whether anything was, and whether a packet is there that has to wait. The caller is
+    /// inside the lane's slot.
+    fn advance(
+        &self,
+        state: &mut State<C>,
+        lane: &mut Lane<C>,
+        stop: &dyn Fn() -> bool,
+    ) -> (bool, bool) {
         let mut launched = false;
+        let mut executed = 0;
         for _ in 0..LAUNCHES_PER_LOOK {
             if self.condition.load(Ordering::Relaxed) != RUNNING {
                 return (launched, false);
             }
             let index = state.next;
-            let result = self.launch(state);
+            let result = self.launch(state, lane, stop);
             match result {
                 Ok(Launch::Launched) => launched = true,
+                Ok(Launch::Executed) => {
+                    launched = true;
+                    executed += 1;
+                    if executed == EXECUTED_PER_LOOK || stop() {
+                        return (true, true);
+                    }
+                }
                 Ok(Launch::Empty) => return (launched, false),
                 Ok(Launch::Blocked) => return (launched, true),
                 Err(stop) => {
@@ -348,7 +368,12 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         (launched, true)
     }
 
-    fn launch(&self, state: &mut State<C::Run>) -> Result<Launch, Stop> {
+    fn launch(
+        &self,
+        state: &mut State<C>,
+        lane: &mut Lane<C>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Launch, Stop> {
         if self.placement.pm4 {
             return self.launch_pm4(state);
         }
@@ -372,7 +397,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         if header.barrier() && state.running > 0 {
             return Ok(Launch::Blocked);
         }
-        let Some(packet) = self.process(index, address)? else {
+        let Some(Processed { packet, ended }) = self.process(state, lane, stop, index, address)?
+        else {
             return Ok(Launch::Blocked);
         };
         state.next = index.wrapping_add(1);
@@ -381,16 +407,51 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         state.in_flight.push_back(packet);
         if running {
             state.running += 1;
-        } else {
-            self.retire(state)?;
-            self.complete(signal, start)?;
+            return Ok(Launch::Launched);
         }
-        Ok(Launch::Launched)
+        let launch = match ended {
+            Some(outcome) => {
+                self.account(state, outcome)?;
+                Launch::Executed
+            }
+            None => Launch::Launched,
+        };
+        self.retire(state)?;
+        self.complete(signal, start)?;
+        Ok(launch)
+    }
+
+    /// Executes a small dispatch here and now. A panic of the compute units ends the queue, as in [`lost`](Self::lost).
+    #[inline]
+    pub(super) fn execute(
+        &self,
+        state: &mut State<C>,
+        lane: &mut Lane<C>,
+        stop: &dyn Fn() -> bool,
+        request: &DispatchRequest,
+    ) -> Result<Option<Executed<Arc<C::Run>>>, Stop> {
+        let executed = catch_unwind(AssertUnwindSafe(|| {
+            self.compute.execute(
+                request,
+                &mut lane.worker,
+                &lane.slot,
+                &mut state.recent,
+                stop,
+            )
+        }));
+        executed.map_err(|_panic| {
+            *lane = self.lane();
+            lane.slot.enter();
+            state.recent = C::Recent::default();
+            let reason =
+                StopReason::Packet(String::from("the compute units failed (internal error)"));
+            Stop::new(QueueError::Preemption, reason)
+        })
     }
 
     /// Frees the slots of completed packets, oldest first: a slot is the producer's again once the read index has passed
     /// it, and a kernel may read its packet until it ends.
-    fn retire(&self, state: &mut State<C::Run>) -> Result<(), Stop> {
+    fn retire(&self, state: &mut State<C>) -> Result<(), Stop> {
         let mut read = None;
         while let Some(packet) = state.in_flight.front()
             && packet.run.is_none()
@@ -441,7 +502,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 
     /// Stops the queue at a packet: the read index stays, waiters are told, the process goes on.
-    fn stop_at(&self, state: &mut State<C::Run>, packet: u64, stop: Stop) {
+    fn stop_at(&self, state: &mut State<C>, packet: u64, stop: Stop) {
         self.condition.store(STOPPED, Ordering::Release);
         for packet in &state.in_flight {
             if let Some(run) = &packet.run {
@@ -557,13 +618,15 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<C::Run>> {
+    fn lock(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 pub(super) enum Launch {
     Launched,
+    /// Launched, executed and completed.
+    Executed,
     /// No packet is there.
     Empty,
     /// A packet is there, and has to wait.
@@ -571,7 +634,7 @@ pub(super) enum Launch {
 }
 
 /// The dispatch whose turn it is: each in flight gets a quantum before the first gets its second.
-fn next_turn<R>(state: &mut State<R>) -> Option<(u64, Arc<R>)> {
+fn next_turn<C: ComputeUnits>(state: &mut State<C>) -> Option<(u64, Arc<C::Run>)> {
     let len = state.in_flight.len();
     for step in 0..len {
         let at = (state.turn + step) % len;

@@ -57,7 +57,19 @@ pub(super) struct FakeRun {
 
 impl ComputeUnits for FakeUnits {
     type Run = FakeRun;
+    type Recent = ();
     type Worker = super::vm::WorkerSlot;
+
+    fn execute(
+        &self,
+        _request: &DispatchRequest,
+        _worker: &mut super::vm::WorkerSlot,
+        _slot: &super::vm::WorkerSlot,
+        _recent: &mut (),
+        _stop: &dyn Fn() -> bool,
+    ) -> Option<super::cu::Executed<Arc<FakeRun>>> {
+        None
+    }
 
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<FakeRun>, RefuseReason> {
         if request.group_segment_size > 65536 {

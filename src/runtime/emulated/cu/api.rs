@@ -98,5 +98,14 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
+/// What became of a dispatch that was executed as soon as it was met.
+#[derive(Debug)]
+pub enum Executed<R> {
+    /// It has ended.
+    Ended(Outcome),
+    /// It had a turn, and goes on.
+    Running(R),
+}
+
 /// The waves of a dispatch at a moment.
 pub type Snapshot = Vec<WaveSnapshot>;

@@ -1,12 +1,12 @@
 //! The engine of one agent: begins dispatches, keeps decoded programs.
 //!
 //! Knows: the agent's target and address space. Must not know: queues, packets.
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
 use super::launch::Launch;
-use super::program::{Cache, ProgramKey};
+use super::program::{Cache, Program, ProgramKey};
 use super::run::{Run, Worker};
 use super::simd::SimdLevel;
 use super::wave::{DotModel, Env};
@@ -48,14 +48,16 @@ pub struct UnsupportedTarget {
 /// The engine of one agent.
 #[derive(Debug)]
 pub struct Engine {
-    target: &'static Target,
+    pub(super) target: &'static Target,
     family: IsaFamily,
-    vm: Arc<AddressSpace>,
+    pub(super) vm: Arc<AddressSpace>,
     cache: RwLock<Arc<Cache>>,
-    env: Env,
+    pub(super) env: Env,
     options: EngineOptions,
     /// Dispatches to come are counted in detail.
-    counted: AtomicBool,
+    pub(super) counted: AtomicBool,
+    /// Changes of the vector back end and of decoded code.
+    pub(super) generation: AtomicU64,
 }
 
 /// The family whose tables decode a target's code, if its code is executed.
@@ -116,6 +118,7 @@ impl Engine {
             env,
             options,
             counted: AtomicBool::new(false),
+            generation: AtomicU64::new(0),
         })
     }
 
@@ -130,6 +133,7 @@ impl Engine {
         if level.available() && level != self.simd() {
             *self.cache.write().unwrap_or_else(PoisonError::into_inner) =
                 Arc::new(Cache::new(level));
+            self.generation.fetch_add(1, Ordering::Release);
         }
         level.available()
     }
@@ -160,6 +164,12 @@ impl Engine {
     }
 
     fn start(&self, launch: Launch) -> Arc<Run> {
+        let (program, cache) = self.program(&launch);
+        Arc::new(self.run(launch, program, cache))
+    }
+
+    /// The program that a launch enters, and the cache that holds it.
+    pub(super) fn program(&self, launch: &Launch) -> (Arc<Program>, Arc<Cache>) {
         let key = ProgramKey {
             entry: launch.entry,
             family: self.family,
@@ -168,7 +178,10 @@ impl Engine {
             counted: self.counted.load(Ordering::Relaxed),
         };
         let cache = self.cache();
-        let program = cache.program(&key, &self.env, &self.vm);
+        (cache.program(&key, &self.env, &self.vm), cache)
+    }
+
+    pub(super) fn run(&self, launch: Launch, program: Arc<Program>, cache: Arc<Cache>) -> Run {
         let items: u64 = launch
             .request
             .workgroup_size
@@ -180,14 +193,14 @@ impl Engine {
         let slots = u64::from(self.options.compute_units)
             * u64::from(resources.simds_per_cu)
             * u64::from(resources.max_waves_per_simd);
-        Arc::new(Run::new(
+        Run::new(
             launch,
             program,
             cache,
             self.env,
             Arc::clone(&self.vm),
             slots / waves,
-        ))
+        )
     }
 
     /// The state that a thread needs to execute this agent's dispatches.
@@ -199,5 +212,6 @@ impl Engine {
     /// Forgets decoded programs (instruction cache invalidation); running waves keep theirs.
     pub fn invalidate_code(&self) {
         self.cache().clear();
+        self.generation.fetch_add(1, Ordering::Release);
     }
 }

@@ -9,7 +9,7 @@ use crate::loader::target::{FlatScratch, Target, WaveSize};
 use crate::runtime::emulated::vm::AddressSpace;
 
 /// Bytes of a kernel descriptor.
-const DESCRIPTOR_BYTES: usize = 64;
+pub(super) const DESCRIPTOR_BYTES: usize = 64;
 /// A kernel with preloaded kernargs starts this many bytes after its entry, where the processor preloads them.
 const PRELOAD_ENTRY_SKIP: u64 = 256;
 /// The most private memory of a work-item: what a flat aperture offset can name.
@@ -25,6 +25,10 @@ pub(super) struct Launch {
     pub(super) mode_register: u32,
     /// User SGPRs that are the same in all waves; the private segment buffer's are filled in per wave.
     pub(super) user_sgprs: Vec<u32>,
+    /// Indices of the pairs among them that hold what every packet has of its own, see [`own_values`].
+    own_at: [Option<u8>; 4],
+    /// Some of them were read from the kernarg segment.
+    preloaded: bool,
     /// Index of the private segment buffer's four SGPRs.
     pub(super) private_buffer_at: Option<usize>,
     /// Index of the flat scratch initial pair.
@@ -52,11 +56,30 @@ pub(super) struct Launch {
     pub(super) kernarg_bytes: u32,
 }
 
-/// User SGPRs, and which of them are filled in per wave.
+/// User SGPRs, and which of them are filled in per wave or per packet.
+#[derive(Default)]
 struct UserSgprs {
     values: Vec<u32>,
     private_buffer_at: Option<usize>,
     flat_scratch_at: Option<usize>,
+    own_at: [Option<u8>; 4],
+    preloaded: bool,
+}
+
+impl UserSgprs {
+    fn pair(&mut self, value: u64) {
+        self.values.extend([value as u32, (value >> 32) as u32]);
+    }
+}
+
+/// What every packet has of its own, and SGPR pairs may hold: addresses of packet, queue and kernargs, and the dispatch id.
+fn own_values(request: &DispatchRequest) -> [u64; 4] {
+    [
+        request.packet_address,
+        request.queue_address,
+        request.kernarg_address,
+        request.dispatch_id,
+    ]
 }
 
 fn u32_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u32 {
@@ -188,34 +211,33 @@ impl Launch {
 
         let preload_dwords = usize::from(preload & 0x7f);
         let preload_offset = u64::from(preload >> 7) * 4;
-        let mut user = Vec::with_capacity(16);
-        let pair =
-            |user: &mut Vec<u32>, value: u64| user.extend([value as u32, (value >> 32) as u32]);
+        let mut user = UserSgprs {
+            values: Vec::with_capacity(16),
+            ..UserSgprs::default()
+        };
         let has = |bit: u16| properties & bit != 0;
-        let mut private_buffer_at = None;
         if has(property::PRIVATE_SEGMENT_BUFFER) {
-            private_buffer_at = Some(user.len());
-            user.extend([0; 4]);
+            user.private_buffer_at = Some(user.values.len());
+            user.values.extend([0; 4]);
         }
-        if has(property::DISPATCH_PTR) {
-            pair(&mut user, request.packet_address);
+        let own = [
+            property::DISPATCH_PTR,
+            property::QUEUE_PTR,
+            property::KERNARG_SEGMENT_PTR,
+            property::DISPATCH_ID,
+        ];
+        for (number, (bit, value)) in own.into_iter().zip(own_values(request)).enumerate() {
+            if has(bit) {
+                user.own_at[number] = Some(user.values.len() as u8);
+                user.pair(value);
+            }
         }
-        if has(property::QUEUE_PTR) {
-            pair(&mut user, request.queue_address);
-        }
-        if has(property::KERNARG_SEGMENT_PTR) {
-            pair(&mut user, request.kernarg_address);
-        }
-        if has(property::DISPATCH_ID) {
-            pair(&mut user, request.dispatch_id);
-        }
-        let mut flat_scratch_at = None;
         if has(property::FLAT_SCRATCH_INIT) {
-            flat_scratch_at = Some(user.len());
-            user.extend([0; 2]);
+            user.flat_scratch_at = Some(user.values.len());
+            user.values.extend([0; 2]);
         }
         if has(property::PRIVATE_SEGMENT_SIZE) {
-            user.push(request.private_segment_size);
+            user.values.push(request.private_segment_size);
         }
         if preload_dwords > 0 && resources.kernarg_preload {
             // where kernels may run without it, they begin with loads of their own
@@ -228,17 +250,13 @@ impl Launch {
                 &mut bytes,
             )
             .map_err(|_error| bad("the kernargs to preload are not mapped on the agent"))?;
-            user.extend(
+            user.values.extend(
                 bytes
                     .chunks_exact(4)
                     .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])),
             );
+            user.preloaded = true;
         }
-        let user = UserSgprs {
-            values: user,
-            private_buffer_at,
-            flat_scratch_at,
-        };
         let launch =
             Self::with_registers(request, target, shape, entry, rsrc1, rsrc2, user, groups);
         Ok(Self {
@@ -319,8 +337,7 @@ impl Launch {
         let user_count = user_sgpr_count(target, dispatch.rsrc2);
         let user = UserSgprs {
             values: dispatch.user_data[..user_count.min(dispatch.user_data.len())].to_vec(),
-            private_buffer_at: None,
-            flat_scratch_at: None,
+            ..UserSgprs::default()
         };
         Ok(Self::with_registers(
             &request,
@@ -366,6 +383,8 @@ impl Launch {
             entry,
             mode_register: mode,
             user_sgprs: user.values,
+            own_at: user.own_at,
+            preloaded: user.preloaded,
             private_buffer_at: user.private_buffer_at,
             flat_scratch_at: user.flat_scratch_at,
             system_sgprs_at: user_sgpr_count(target, rsrc2),
@@ -412,6 +431,8 @@ impl Launch {
             entry: 0,
             mode_register,
             user_sgprs: Vec::new(),
+            own_at: [None; 4],
+            preloaded: false,
             private_buffer_at: None,
             flat_scratch_at: None,
             system_sgprs_at: 0,
@@ -427,6 +448,32 @@ impl Launch {
             kernarg_bytes: 0,
             groups: [1; 3],
         }
+    }
+
+    /// Makes it the launch of another packet that differs in nothing but what every packet has of its own; false, and nothing
+    /// changed, where it differs in more. The kernel descriptor is the caller's to compare.
+    pub(super) fn renew(&mut self, request: &DispatchRequest) -> bool {
+        let old = &self.request;
+        let same = old.kernel_object == request.kernel_object
+            && old.grid_size == request.grid_size
+            && old.workgroup_size == request.workgroup_size
+            && old.dimensions == request.dimensions
+            && old.group_segment_size == request.group_segment_size
+            && old.private_segment_size == request.private_segment_size;
+        if !same || self.preloaded {
+            return false;
+        }
+        self.request = *request;
+        for (at, value) in self.own_at.into_iter().zip(own_values(request)) {
+            if let Some(pair) = at.and_then(|at| {
+                self.user_sgprs
+                    .get_mut(usize::from(at)..)?
+                    .first_chunk_mut()
+            }) {
+                *pair = [value as u32, (value >> 32) as u32];
+            }
+        }
+        true
     }
 
     /// The parts of MODE that translation depends on.

@@ -32,6 +32,7 @@ mod microop;
 mod mode_tests;
 mod ops;
 mod program;
+mod quick;
 mod run;
 mod simd;
 mod tally;
@@ -44,7 +45,8 @@ mod vector_files;
 mod vectors;
 mod wave;
 
-pub use api::{DispatchRequest, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step};
+pub use api::{DispatchRequest, Executed, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step};
 pub use engine::{Engine, EngineOptions, PRIVATE_APERTURE, SHARED_APERTURE, UnsupportedTarget};
+pub use quick::Recent;
 pub use run::{Run, Worker};
 pub use simd::SimdLevel;

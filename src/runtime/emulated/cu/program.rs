@@ -79,7 +79,7 @@ impl Program {
     }
 
     /// Whether memory still holds the bytes that were decoded.
-    fn is_current(&self, vm: &AddressSpace) -> bool {
+    pub(super) fn is_current(&self, vm: &AddressSpace) -> bool {
         let mut buffer = [0; 4096];
         self.code.iter().all(|(start, bytes)| {
             bytes

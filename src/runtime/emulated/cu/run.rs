@@ -48,11 +48,11 @@ impl Worker {
         }
     }
 
-    fn group(&mut self) -> Box<Group> {
+    pub(super) fn group(&mut self) -> Box<Group> {
         self.pool.pop().unwrap_or_else(|| Box::new(Group::new()))
     }
 
-    fn give_back(&mut self, group: Box<Group>) {
+    pub(super) fn give_back(&mut self, group: Box<Group>) {
         if self.pool.len() < POOLED_GROUPS {
             self.pool.push(group);
         }
@@ -136,6 +136,18 @@ impl Run {
             waves: AtomicU64::new(0),
             detailed: Mutex::default(),
         }
+    }
+
+    /// Makes it a dispatch whose first workgroup has had a turn without ending.
+    pub(super) fn resumed(mut self, group: Box<Group>, counters: &ExecutionCounters) -> Self {
+        *self.next.get_mut() = 1;
+        *self.ready_len.get_mut() = 1;
+        *self.instructions.get_mut() = counters.wave_instructions;
+        *self.waves.get_mut() = counters.waves;
+        let ready = self.ready.get_mut().unwrap_or_else(PoisonError::into_inner);
+        ready.groups.push_back(group);
+        ready.preempted = 1;
+        self
     }
 
     /// Executes workgroups for about a quantum. Any number of workers may do so at once; `stop` is asked at preemption
