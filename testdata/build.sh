@@ -128,10 +128,16 @@ build_kernels() {
   done
 }
 
+# Shapes of real loads, for benches/execution.rs.
+build_shapes() {
+  build_levels shapes kernels/shapes.cl "$1" O2 -mcode-object-version=5 -cl-std=CL2.0 -nogpulib -w
+}
+
 adapt_device_libs
 if [ -n "$CLANG22" ]; then
   rm -rf objects quickstart bad
   for target in gfx950 gfx1250; do build_kernels "$target"; done
+  build_shapes gfx950
 else
   find objects -mindepth 1 -maxdepth 1 ! -name gfx950 ! -name gfx1250 -exec rm -rf {} +
   rm -rf quickstart bad
@@ -142,6 +148,7 @@ done
 for target in ${TARGETS:-gfx90a gfx942 gfx1100 gfx1100-w64}; do
   build_target "$target"
 done
+for target in gfx942 gfx1100 gfx1201; do build_shapes "$target"; done
 
 build quickstart/vadd.hsaco kernels/vadd.cl gfx90a -cl-std=CL2.0 -O2 -g -gdwarf-5 \
   -cl-kernel-arg-info -mcode-object-version=5

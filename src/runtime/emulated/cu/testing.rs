@@ -12,7 +12,7 @@ use super::program::{Cache, ProgramKey};
 use super::simd::SimdLevel;
 use super::translate::Mode;
 use super::wave::{Env, WaveShape, layout};
-use crate::isa::IsaFamily;
+use crate::isa::{Generation, IsaFamily};
 use crate::runtime::emulated::vm::{
     AddressSpace, Arena, Backing, PAGE_EXECUTE, PAGE_READ, PAGE_WRITE,
 };
@@ -127,10 +127,10 @@ impl Machine {
         code: &[u8],
         waves: &mut [Registers],
     ) -> Result<(), Box<FaultRecord>> {
-        let end: u32 = if family.has_wave32() {
-            0xbfb0_0000
-        } else {
-            0xbf81_0000
+        // s_endpgm
+        let end: u32 = match family.generation() {
+            Generation::Gfx11 | Generation::Gfx12 => 0xbfb0_0000,
+            _ => 0xbf81_0000,
         };
         let bytes: Vec<u8> = code.iter().copied().chain(end.to_le_bytes()).collect();
         assert!(
