@@ -107,7 +107,10 @@ fn words(arg: &Arg) -> &[u32] {
 }
 
 fn as_floats(arg: &Arg) -> Vec<f32> {
-    words(arg).iter().map(|&word| f32::from_bits(word)).collect()
+    words(arg)
+        .iter()
+        .map(|&word| f32::from_bits(word))
+        .collect()
 }
 
 fn bits(values: Vec<f32>) -> Vec<u32> {
@@ -149,7 +152,11 @@ fn alu(args: &[Arg]) -> Vec<u32> {
             }
         }
     }
-    bits((0..items).map(|i| r[0][i] + r[1][i] + r[2][i] + r[3][i]).collect())
+    bits(
+        (0..items)
+            .map(|i| r[0][i] + r[1][i] + r[2][i] + r[3][i])
+            .collect(),
+    )
 }
 
 fn reduce(args: &[Arg]) -> Vec<u32> {
@@ -468,11 +475,7 @@ fn shapes() -> Vec<Shape> {
         flat(
             "gather",
             4096,
-            vec![
-                integers(M, u32::MAX, 6),
-                integers(M, M as u32, 7),
-                zeros(M),
-            ],
+            vec![integers(M, u32::MAX, 6), integers(M, M as u32, 7), zeros(M)],
             2,
             gather,
         ),
@@ -642,7 +645,10 @@ impl<'a> Rig<'a> {
         let args = &self.shape.args;
         for (buffer, arg) in self.buffers.iter().zip(args) {
             if let Some(buffer) = buffer {
-                let bytes: Vec<u8> = words(arg).iter().flat_map(|word| word.to_le_bytes()).collect();
+                let bytes: Vec<u8> = words(arg)
+                    .iter()
+                    .flat_map(|word| word.to_le_bytes())
+                    .collect();
                 buffer.write(0, &bytes).unwrap();
             }
         }
@@ -717,14 +723,7 @@ fn main() {
         .collect();
     println!(
         "{:12} {:8} {:>12} {:>12} {:>12} {:>12} {:>7} {:>6}",
-        "kernel",
-        "target",
-        "1 thread",
-        "2 threads",
-        "wave inst",
-        "Rust loop",
-        "ratio",
-        "gain"
+        "kernel", "target", "1 thread", "2 threads", "wave inst", "Rust loop", "ratio", "gain"
     );
     for shape in shapes() {
         if wanted.is_empty() || wanted.iter().any(|name| name == shape.name) {

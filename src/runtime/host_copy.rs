@@ -44,6 +44,30 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Whether the bytes at `from` are `bytes`.
+///
+/// # Safety
+/// `from .. from + bytes.len()` must be mapped and readable for the whole call.
+pub(crate) unsafe fn equals(from: *const u8, bytes: &[u8]) -> bool {
+    let head = bytes.len().min(from.align_offset(8));
+    let byte = |at: usize| {
+        // SAFETY: `at < bytes.len()`.
+        unsafe { AtomicU8::from_ptr(from.add(at).cast_mut()).load(Ordering::Relaxed) }
+    };
+    let (first, rest) = bytes.split_at(head);
+    if !(0..).zip(first).all(|(at, &want)| byte(at) == want) {
+        return false;
+    }
+    let words = rest.chunks_exact(8);
+    let last = words.remainder();
+    let begin = bytes.len() - last.len();
+    (head..).step_by(8).zip(words).all(|(at, want)| {
+        // SAFETY: eight bytes are left, and their address is aligned to 8.
+        let word = unsafe { AtomicU64::from_ptr(from.add(at).cast_mut().cast()) };
+        word.load(Ordering::Relaxed).to_ne_bytes() == *want
+    }) && (begin..).zip(last).all(|(at, &want)| byte(at) == want)
+}
+
 /// Fills `words` consecutive 32-bit words at `to`, which is aligned to 4.
 ///
 /// # Safety
@@ -139,6 +163,24 @@ unsafe fn copy_byte(from: *const u8, to: *mut u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_byte_counts_in_a_comparison() {
+        let source: Vec<u8> = (0..100u8).map(|i| i.wrapping_mul(37)).collect();
+        for from in 0..9 {
+            for len in 0..40 {
+                let mut other = source[from..from + len].to_vec();
+                // SAFETY: the range lies inside the vector.
+                let equal = |other: &[u8]| unsafe { equals(source.as_ptr().add(from), other) };
+                assert!(equal(&other), "{from} {len}");
+                for at in 0..len {
+                    other[at] ^= 0x40;
+                    assert!(!equal(&other), "{from} {len} {at}");
+                    other[at] ^= 0x40;
+                }
+            }
+        }
+    }
 
     #[test]
     fn copies_every_length_at_every_alignment() {

@@ -323,7 +323,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     fn account(&self, state: &mut State<C>, outcome: Outcome) -> Result<(), Stop> {
         state.counters += outcome.counters;
         match outcome.fault {
-            Some(fault) => Err(Stop::new(error_of(&fault), StopReason::Wave(fault))),
+            Some(fault) => Err(Stop::new(error_of(&fault), StopReason::Wave(*fault))),
             None if outcome.cancelled => Err(Stop::new(
                 QueueError::Preemption,
                 StopReason::Packet(String::from("the dispatch was cancelled")),

@@ -170,7 +170,7 @@ impl Dispatch for FakeRun {
             };
             *self.outcome.lock().unwrap() = Some(Outcome {
                 counters,
-                fault,
+                fault: fault.map(Box::new),
                 cancelled,
             });
             break Step::Finished;

@@ -93,7 +93,7 @@ pub struct Outcome {
     /// What it executed.
     pub counters: ExecutionCounters,
     /// The fault that ended it, if any.
-    pub fault: Option<FaultRecord>,
+    pub fault: Option<Box<FaultRecord>>,
     /// True when [`super::Run::cancel`] ended it.
     pub cancelled: bool,
 }

@@ -80,16 +80,9 @@ impl Program {
 
     /// Whether memory still holds the bytes that were decoded.
     pub(super) fn is_current(&self, vm: &AddressSpace) -> bool {
-        let mut buffer = [0; 4096];
-        self.code.iter().all(|(start, bytes)| {
-            bytes
-                .chunks(buffer.len())
-                .enumerate()
-                .all(|(chunk, bytes)| {
-                    let now = &mut buffer[..bytes.len()];
-                    vm.fetch(start + chunk as u64 * 4096, now).is_ok() && now == bytes
-                })
-        })
+        self.code
+            .iter()
+            .all(|(start, bytes)| vm.holds(*start, bytes))
     }
 
     /// The bytes of the instruction of micro-op `index`.

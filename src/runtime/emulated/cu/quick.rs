@@ -79,7 +79,7 @@ impl Engine {
         drop(float_state);
         let fault = match turn {
             Turn::Done => None,
-            Turn::Fault(fault) => Some(*fault),
+            Turn::Fault(fault) => Some(fault),
             Turn::Preempted => {
                 let run = self.run(
                     kept.launch.clone(),

@@ -304,7 +304,7 @@ impl Run {
                 workgroups: self.next.load(Ordering::Relaxed).min(self.total),
                 detailed: lock(&self.detailed).clone(),
             },
-            fault: lock(&self.fault).clone(),
+            fault: lock(&self.fault).clone().map(Box::new),
             cancelled: self.cancelled.load(Ordering::Acquire) && finished < self.total,
         })
     }

@@ -366,6 +366,18 @@ impl AddressSpace {
         self.read_as(address, into, Access::Execute)
     }
 
+    /// Whether executable memory holds `bytes` there.
+    pub(in crate::runtime::emulated) fn holds(&self, address: u64, bytes: &[u8]) -> bool {
+        let len = bytes.len() as u64;
+        len == 0
+            || self
+                .translate(address, len, Access::Execute)
+                .is_some_and(|from| {
+                    // SAFETY: as in `read_as`.
+                    unsafe { host_copy::equals(from.as_ptr(), bytes) }
+                })
+    }
+
     fn read_as(&self, address: u64, into: &mut [u8], access: Access) -> Result<(), AccessError> {
         let len = into.len() as u64;
         if len == 0 {
