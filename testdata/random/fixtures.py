@@ -45,7 +45,7 @@ def main():
                         path = build(kind, seed, family, folder, args)[0]
                     except Skip:
                         continue
-                    quiet(["llvm-strip-19", path])
+                    quiet(["llvm-strip-19", "-K", "program", "-K", "program.kd", path])
                     if path.stat().st_size > LIMIT:
                         continue
                     shutil.copyfile(path, HERE / "objects" / family / f"{kind}-{seed}.hsaco")
