@@ -692,3 +692,32 @@ fn buffers_of_gfx1250() {
         }
     }
 }
+
+#[test]
+fn asynchronous_loads_without_a_place_in_lds() {
+    // global_load_async_to_lds_b32 v1, v0, s[8:9]; ds_load_b32 v3, v2
+    let words: [u32; 5] = [0xee18_0008, 0x0000_0001, 0, 0xd8d8_0000, 0x0300_0002];
+    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for level in levels() {
+        let machine = Machine::new();
+        let memory = machine.memory(4096);
+        machine.vm().write(memory, &[9; 4096]).unwrap();
+        let mut registers = Registers::new(32);
+        registers.s[8] = memory as u32;
+        registers.s[9] = (memory >> 32) as u32;
+        for lane in 0..32u32 {
+            // odd lanes would read far outside their memory
+            let out = lane % 2 == 1;
+            registers.v[0][lane as usize] = if out { 0x4000_0000 } else { 4 * lane };
+            registers.v[1][lane as usize] = if out { 0x7fff_ffff } else { 4 * lane };
+            registers.v[2][lane as usize] = 4 * lane;
+        }
+        machine
+            .run(level, IsaFamily::Gfx1250, 32, 0x3f0, &code, &mut registers)
+            .unwrap_or_else(|fault| panic!("{fault:?}"));
+        for lane in 0..32 {
+            let want = if lane % 2 == 1 { 0 } else { 0x0909_0909 };
+            assert_eq!(registers.v[3][lane], want, "lane {lane}");
+        }
+    }
+}

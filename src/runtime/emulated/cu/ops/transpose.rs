@@ -222,6 +222,10 @@ fn copy(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, bytes: u32, to_lds: bool) -> u32
         places[lane as usize] = cx.lane(row, lane).wrapping_add(op.imm as u32);
     }
     if to_lds {
+        // a lane without a place in LDS loads nothing (Triton leaves lanes out by an address of 0x7fffffff)
+        let mask = lanes_of(mask)
+            .filter(|&lane| cx.lds_at(places[lane as usize], bytes).is_some())
+            .fold(0, |mask, lane| mask | 1u64 << lane);
         let elements = match lanes::read(cx, pc, Space::Global, &at, mask, bytes) {
             Ok(elements) => elements,
             Err(stop) => return stop,
