@@ -21,8 +21,8 @@ typedef i32 int32_t; typedef u32 uint32_t; typedef long int64_t; typedef unsigne
   INLINE T safe_add_func_##T##_##S##_##S(T a, T b) { return (T)(a + b); } \
   INLINE T safe_sub_func_##T##_##S##_##S(T a, T b) { return (T)(a - b); } \
   INLINE T safe_mul_func_##T##_##S##_##S(T a, T b) { return (T)((uint64_t)a * (uint64_t)b); } \
-  INLINE T safe_div_func_##T##_##S##_##S(T a, T b) { return b == 0 || ((T)-1 < 0 && b == (T)-1) ? a : (T)(a / b); } \
-  INLINE T safe_mod_func_##T##_##S##_##S(T a, T b) { return b == 0 || ((T)-1 < 0 && b == (T)-1) ? a : (T)(a % b); } \
+  INLINE T safe_div_func_##T##_##S##_##S(T a, T b) { return b == 0 || ((T)-1 < 0 && b == (T)-1) ? a : (T)(HIDDEN(T, a) / b); } \
+  INLINE T safe_mod_func_##T##_##S##_##S(T a, T b) { return b == 0 || ((T)-1 < 0 && b == (T)-1) ? a : (T)(HIDDEN(T, a) % b); } \
   INLINE T safe_lshift_func_##T##_##S##_s(T a, int n) { return a < 0 || n < 0 || n >= BITS ? a : (T)(a << n); } \
   INLINE T safe_lshift_func_##T##_##S##_u(T a, unsigned n) { return a < 0 || n >= BITS ? a : (T)(a << n); } \
   INLINE T safe_rshift_func_##T##_##S##_s(T a, int n) { return a < 0 || n < 0 || n >= BITS ? a : (T)(a >> n); } \

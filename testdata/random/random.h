@@ -86,9 +86,18 @@ SATURATION(i8, -128, 127) SATURATION(u8, 0, 255) SATURATION(i16, -32768, 32767) 
 WIDE_SATURATION(i32) WIDE_SATURATION(u32) WIDE_SATURATION(i64) WIDE_SATURATION(u64)
 
 // ---- operations that C leaves undefined, defined ------------------------------------------------------------------
+// clang 19 divides an unsigned number in 24 bits where it knows that the upper ones are equal, be they ones: it may not know
+#ifdef __AMDGCN__
+INLINE u64 hidden64(u64 x) { __asm__("" : "+v"(x)); return x; }
+INLINE u32 hidden32(u32 x) { __asm__("" : "+v"(x)); return x; }
+#else
+INLINE u64 hidden64(u64 x) { return x; }
+INLINE u32 hidden32(u32 x) { return x; }
+#endif
+#define HIDDEN(T, x) ((T)-1 < 0 || sizeof(T) < 4 ? (x) : sizeof(T) == 8 ? (T)hidden64((u64)(x)) : (T)hidden32((u32)(x)))
 #define DIVISION(T) \
-  INLINE T div_##T(T a, T b) { return b == 0 ? a : (T)-1 < 0 && b == (T)-1 ? (T)(0 - a) : (T)(a / b); } \
-  INLINE T rem_##T(T a, T b) { return b == 0 ? a : (T)-1 < 0 && b == (T)-1 ? (T)0 : (T)(a % b); }
+  INLINE T div_##T(T a, T b) { a = HIDDEN(T, a); return b == 0 ? a : (T)-1 < 0 && b == (T)-1 ? (T)(0 - a) : (T)(a / b); } \
+  INLINE T rem_##T(T a, T b) { a = HIDDEN(T, a); return b == 0 ? a : (T)-1 < 0 && b == (T)-1 ? (T)0 : (T)(a % b); }
 DIVISION(i8) DIVISION(u8) DIVISION(i16) DIVISION(u16) DIVISION(i32) DIVISION(u32) DIVISION(i64) DIVISION(u64)
 #define TO_INT(F, T, LOW, HIGH, MIN, MAX) \
   INLINE T T##_of_##F(F x) { return x != x ? (T)0 : x <= (F)(LOW) ? (T)(MIN) : x >= (F)(HIGH) ? (T)(MAX) : (T)x; }
