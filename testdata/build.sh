@@ -133,6 +133,16 @@ build_shapes() {
   build_levels shapes kernels/shapes.cl "$1" O2 -mcode-object-version=5 -cl-std=CL2.0 -nogpulib -w
 }
 
+# The Rust compiler's own target, without any library.
+build_rust() {
+  local target
+  for target in gfx900 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1201 gfx1250; do
+    mkdir -p "objects/$target/O2"
+    RUSTC_BOOTSTRAP=1 ${RUSTC:-rustc} --target amdgcn-amd-amdhsa -C target-cpu=$target -C opt-level=2 --crate-type cdylib \
+      -C strip=none kernels/k28_rust.rs -o "objects/$target/O2/k28_rust.hsaco"
+  done
+}
+
 adapt_device_libs
 if [ -n "$CLANG22" ]; then
   rm -rf objects quickstart bad
@@ -149,6 +159,7 @@ for target in ${TARGETS:-gfx90a gfx942 gfx1100 gfx1100-w64}; do
   build_target "$target"
 done
 for target in gfx942 gfx1100 gfx1201; do build_shapes "$target"; done
+build_rust
 
 build quickstart/vadd.hsaco kernels/vadd.cl gfx90a -cl-std=CL2.0 -O2 -g -gdwarf-5 \
   -cl-kernel-arg-info -mcode-object-version=5

@@ -368,18 +368,20 @@ impl Kernel {
     }
 
     /// Refuses a kernel that uses a service which nobody offers. A compiler that knows nothing of a kernel's calls lists
-    /// every hidden argument, completion action included; one that knows lists those that are used.
+    /// every hidden argument: completion action too, or (clang 16 and older, which keep that for kernels that enqueue)
+    /// the default queue beside multi-grid synchronisation. One that knows lists those that are used.
     fn refuse_services(&self, metadata: &KernelMetadata) -> Result<(), DispatchError> {
         let lists = |kind: &ValueKind| metadata.hidden_args().any(|slot| slot.kind == *kind);
-        if lists(&ValueKind::HiddenCompletionAction) {
+        let (queue, grids) = (
+            ValueKind::HiddenDefaultQueue,
+            ValueKind::HiddenMultigridSyncArg,
+        );
+        if lists(&ValueKind::HiddenCompletionAction) || lists(&queue) && lists(&grids) {
             return Ok(());
         }
         for (kind, service) in [
-            (
-                ValueKind::HiddenMultigridSyncArg,
-                "synchronisation of several grids",
-            ),
-            (ValueKind::HiddenDefaultQueue, "device-side enqueue"),
+            (grids, "synchronisation of several grids"),
+            (queue, "device-side enqueue"),
         ] {
             if lists(&kind) {
                 return Err(DispatchError::Service {

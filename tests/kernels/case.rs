@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::data::Data;
 
-/// The target and wave-size combinations that the fixtures are built for.
+/// The target and wave-size combinations that the fixtures and the corpus's samples are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Gfx90a,
@@ -24,18 +24,29 @@ pub(crate) enum Target {
     Gfx1201Wave64,
     Gfx950,
     Gfx1250,
+    // In the samples only.
+    Gfx906,
+    Gfx908,
+    Gfx1013,
+    Gfx1151,
+    Gfx1200,
+    Gfx9Generic,
+    Gfx94Generic,
+    Gfx103Generic,
+    Gfx11Generic,
+    Gfx12Generic,
 }
 
 impl Target {
-    /// The targets that every object is built for.
+    /// The targets that every fixture is built for.
     pub(crate) const MAIN: [Self; 4] = [
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx1100,
         Self::Gfx1100Wave64,
     ];
-    /// All of them; those beside the main ones have the kernels only.
-    pub(crate) const ALL: [Self; 12] = [
+    /// Those of the fixtures; those beside the main ones have the kernels only.
+    pub(crate) const COMMITTED: [Self; 12] = [
         Self::Gfx90a,
         Self::Gfx942,
         Self::Gfx1100,
@@ -49,8 +60,29 @@ impl Target {
         Self::Gfx950,
         Self::Gfx1250,
     ];
+    /// Those of the samples beside the committed ones.
+    const OTHERS: [Self; 10] = [
+        Self::Gfx906,
+        Self::Gfx908,
+        Self::Gfx1013,
+        Self::Gfx1151,
+        Self::Gfx1200,
+        Self::Gfx9Generic,
+        Self::Gfx94Generic,
+        Self::Gfx103Generic,
+        Self::Gfx11Generic,
+        Self::Gfx12Generic,
+    ];
 
-    /// The folder under `testdata/objects`.
+    /// The target of a processor's name, if any build for it can be executed.
+    pub(crate) fn of(processor: &str, wave64: bool) -> Option<Self> {
+        let suffix = if wave64 { "-w64" } else { "" };
+        let folder = format!("{processor}{suffix}");
+        let mut all = Self::COMMITTED.into_iter().chain(Self::OTHERS);
+        all.find(|target| target.folder() == folder)
+    }
+
+    /// The folder under `testdata/objects`, or the processor's name in the samples.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Gfx90a => "gfx90a",
@@ -65,27 +97,46 @@ impl Target {
             Self::Gfx1201Wave64 => "gfx1201-w64",
             Self::Gfx950 => "gfx950",
             Self::Gfx1250 => "gfx1250",
+            Self::Gfx906 => "gfx906",
+            Self::Gfx908 => "gfx908",
+            Self::Gfx1013 => "gfx1013",
+            Self::Gfx1151 => "gfx1151",
+            Self::Gfx1200 => "gfx1200",
+            Self::Gfx9Generic => "gfx9-generic",
+            Self::Gfx94Generic => "gfx9-4-generic",
+            Self::Gfx103Generic => "gfx10-3-generic",
+            Self::Gfx11Generic => "gfx11-generic",
+            Self::Gfx12Generic => "gfx12-generic",
         }
+    }
+
+    /// RDNA, which has rows of 16 lanes and waves of 32 by default.
+    pub(crate) fn is_rdna(self) -> bool {
+        self.folder().starts_with("gfx1")
     }
 
     pub(crate) fn wave_size(self) -> u32 {
-        match self {
-            Self::Gfx1100 | Self::Gfx1010 | Self::Gfx1030 | Self::Gfx1201 | Self::Gfx1250 => 32,
-            _ => 64,
+        if self.is_rdna() && !self.folder().ends_with("-w64") {
+            32
+        } else {
+            64
         }
     }
 
-    /// Targets for which the compiler forms packed f32 instructions.
-    pub(crate) fn packs_f32(self) -> bool {
-        matches!(self, Self::Gfx90a | Self::Gfx942) || self.is_built_by_clang_22()
+    /// Targets for which clang 19 and 22 form packed f32 instructions.
+    fn packs_f32(self) -> bool {
+        matches!(
+            self,
+            Self::Gfx90a | Self::Gfx942 | Self::Gfx94Generic | Self::Gfx950 | Self::Gfx1250
+        )
     }
 
-    /// Targets that clang 19 does not know.
-    pub(crate) fn is_built_by_clang_22(self) -> bool {
+    /// Targets whose fixtures are built by clang 22, because clang 19 does not know them.
+    fn is_unknown_to_clang_19(self) -> bool {
         matches!(self, Self::Gfx950 | Self::Gfx1250)
     }
 
-    /// Targets whose kernels are built with preloaded arguments too.
+    /// Targets whose fixtures are built with preloaded arguments too.
     pub(crate) fn preloads(self) -> bool {
         matches!(self, Self::Gfx90a | Self::Gfx942)
     }
@@ -95,12 +146,21 @@ impl Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     O0,
+    O1,
     O2,
     O3,
 }
 
 impl Level {
-    pub(crate) const ALL: [Self; 3] = [Self::O0, Self::O2, Self::O3];
+    pub(crate) const ALL: [Self; 4] = [Self::O0, Self::O1, Self::O2, Self::O3];
+}
+
+/// The compiler that an object was built by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Compiler {
+    Clang16,
+    Clang19,
+    Clang22,
 }
 
 /// One build of a kernel source.
@@ -108,9 +168,24 @@ impl Level {
 pub(crate) struct Build {
     pub(crate) target: Target,
     pub(crate) level: Level,
+    pub(crate) compiler: Compiler,
 }
 
 impl Build {
+    /// A committed fixture's build.
+    pub(crate) fn fixture(target: Target, level: Level) -> Self {
+        let compiler = if target.is_unknown_to_clang_19() {
+            Compiler::Clang22
+        } else {
+            Compiler::Clang19
+        };
+        Self {
+            target,
+            level,
+            compiler,
+        }
+    }
+
     /// Where the fixture of `object` lies; the file may be absent, as an `O3`
     /// object equal to the `O2` one is not kept.
     pub(crate) fn path(self, object: &str) -> PathBuf {
@@ -120,6 +195,12 @@ impl Build {
             .join(format!("{:?}", self.level))
             .join(object)
             .with_extension("hsaco")
+    }
+
+    /// Whether the compiler packs pairs of independent f32 operations, and
+    /// then leaves products and sums apart that it would else have fused.
+    pub(crate) fn packs_f32(self) -> bool {
+        self.target.packs_f32() && self.level >= Level::O2
     }
 }
 
@@ -143,6 +224,9 @@ pub(crate) enum Expected {
     /// `|got - want| <= atol + rtol * |want|`, for floats that went through a
     /// transcendental function whose last bits no specification fixes.
     Within { want: Data, rtol: f64, atol: f64 },
+    /// For each element the bits that the source allows, where a compiler may
+    /// fuse or not and a function may round one way or the other.
+    Among(Vec<Data>),
     /// A property, for what is not one value: an order of atomics, or padding.
     Holds(Box<Property>),
 }
@@ -153,6 +237,7 @@ impl fmt::Debug for Expected {
             Self::Unchanged => "Unchanged",
             Self::Exact(_) => "Exact",
             Self::Within { .. } => "Within",
+            Self::Among(_) => "Among",
             Self::Holds(_) => "Holds",
         })
     }
@@ -180,6 +265,15 @@ impl Buffer {
         Self {
             init: want.poison(),
             expect: Expected::Exact(want),
+        }
+    }
+
+    /// A buffer that starts as poison and must satisfy `expect`; `like` gives
+    /// its size and elements.
+    pub(crate) fn expecting(like: impl Into<Data>, expect: Expected) -> Self {
+        Self {
+            init: like.into().poison(),
+            expect,
         }
     }
 
@@ -285,6 +379,8 @@ pub(crate) struct Case {
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) launches: Vec<Launch>,
     pub(crate) globals: Vec<GlobalCheck>,
+    /// Symbols that the object leaves undefined, and the buffers they stand for.
+    pub(crate) externals: Vec<(&'static str, usize)>,
     /// The bits depend on the order of atomics, so that only deterministic
     /// runs can be compared with each other.
     pub(crate) order_dependent: bool,
@@ -297,6 +393,7 @@ impl Case {
             buffers,
             launches,
             globals: Vec::new(),
+            externals: Vec::new(),
             order_dependent: false,
         }
     }
@@ -307,6 +404,11 @@ impl Case {
         self
     }
 
+    pub(crate) fn external(mut self, symbol: &'static str, buffer: usize) -> Self {
+        self.externals.push((symbol, buffer));
+        self
+    }
+
     pub(crate) fn order_dependent(mut self) -> Self {
         self.order_dependent = true;
         self
@@ -314,13 +416,15 @@ impl Case {
 }
 
 /// A row of the case list. `name` starts with the object's number and names the
-/// kernel; `make` computes inputs and expectations for one build, or gives
-/// nothing where the build has no such kernel.
+/// kernel; `make` computes inputs and expectations for one build. The name may
+/// differ from `k..._` and the kernel's own by what follows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) object: &'static str,
     pub(crate) make: fn(Build) -> Case,
+    /// Whether the samples alone have the object, and `testdata/objects` has not.
+    pub(crate) samples_only: bool,
 }
 
 /// Rounds `n` up to a multiple of `step`.

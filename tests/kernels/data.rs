@@ -142,6 +142,7 @@ pub(crate) fn check(init: &Data, expected: &Expected, got: &[u8]) -> Result<(), 
         Expected::Unchanged => (init, None),
         Expected::Exact(want) => (want, None),
         Expected::Within { want, rtol, atol } => (want, Some((rtol, atol))),
+        Expected::Among(choices) => return check_among(choices, got),
         Expected::Holds(property) => return property(got),
     };
     if got.len() != want.bytes.len() {
@@ -175,6 +176,37 @@ pub(crate) fn check(init: &Data, expected: &Expected, got: &[u8]) -> Result<(), 
         bad.len(),
         element(want.kind, got, first).0,
         element(want.kind, &want.bytes, first).0,
+    ))
+}
+
+/// Every element must be what one of the choices has in its place.
+fn check_among(choices: &[Data], got: &[u8]) -> Result<(), String> {
+    let first = choices.first().ok_or("nothing is allowed")?;
+    if choices.iter().any(|choice| choice.bytes.len() != got.len()) {
+        return Err(format!("{} bytes came back", got.len()));
+    }
+    let size = first.kind.size();
+    let allowed = |index: usize| {
+        let range = index * size..(index + 1) * size;
+        choices
+            .iter()
+            .any(|choice| choice.bytes[range.clone()] == got[range.clone()])
+    };
+    let count = got.len() / size;
+    let bad: Vec<usize> = (0..count).filter(|&index| !allowed(index)).collect();
+    let Some(&at) = bad.first() else {
+        return Ok(());
+    };
+    let mut want: Vec<String> = choices
+        .iter()
+        .map(|choice| element(first.kind, &choice.bytes, at).0)
+        .collect();
+    want.dedup();
+    Err(format!(
+        "{} of {count} elements differ, first [{at}]: got {}, want {}",
+        bad.len(),
+        element(first.kind, got, at).0,
+        want.join(" or ")
     ))
 }
 

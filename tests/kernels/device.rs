@@ -33,10 +33,10 @@ pub(crate) struct Device {
     pub(crate) deterministic: bool,
 }
 
-impl Backend for Device {
-    fn run(&self, object: &Path, _: Build, case: &Case) -> Result<Outputs, String> {
-        let bytes = fs::read(object).map_err(text)?;
-        let code = Arc::new(CodeObject::parse(bytes).map_err(text)?);
+impl Device {
+    /// Opens the device for an object. Cases on it run one after the other,
+    /// each on the object loaded afresh.
+    pub(crate) fn open(&self, code: &Arc<CodeObject>) -> Result<Session, String> {
         let runtime =
             Runtime::open(&DeviceSelection::default(), Some(&code.target_id)).map_err(text)?;
         let instrument = runtime.instrument().ok_or("not an embedded GPU")?;
@@ -44,9 +44,31 @@ impl Backend for Device {
             threads: self.threads,
             deterministic: self.deterministic,
         });
-        let agent = runtime.agents().first().ok_or("no agent")?;
-        let executable = agent.load(&code, &LoadOptions::default()).map_err(text)?;
+        Ok(Session {
+            runtime,
+            code: Arc::clone(code),
+        })
+    }
+}
 
+impl Backend for Device {
+    fn run(&self, object: &Path, _: Build, case: &Case) -> Result<Outputs, String> {
+        let bytes = fs::read(object).map_err(text)?;
+        let code = Arc::new(CodeObject::parse(bytes).map_err(text)?);
+        self.open(&code)?.run(case)
+    }
+}
+
+/// An open device and the object it runs.
+pub(crate) struct Session {
+    runtime: Runtime,
+    code: Arc<CodeObject>,
+}
+
+impl Session {
+    /// Runs all launches of a case on fresh buffers and a freshly loaded object.
+    pub(crate) fn run(&self, case: &Case) -> Result<Outputs, String> {
+        let agent = self.runtime.agents().first().ok_or("no agent")?;
         let tail: Vec<u8> = (0..TAIL).map(poison_byte).collect();
         let mut buffers = Vec::new();
         for (index, buffer) in case.buffers.iter().enumerate() {
@@ -56,6 +78,13 @@ impl Backend for Device {
             memory.write(0, &bytes).map_err(text)?;
             buffers.push(memory);
         }
+        let define: Vec<_> = case
+            .externals
+            .iter()
+            .map(|&(symbol, buffer)| (symbol, buffers[buffer].address()))
+            .collect();
+        let options = LoadOptions { define: &define };
+        let executable = agent.load(&self.code, &options).map_err(text)?;
         let mut queues = Vec::new();
         let last = case.launches.iter().map(|launch| launch.queue).max();
         for _ in 0..=last.unwrap_or(0) {

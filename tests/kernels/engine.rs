@@ -114,17 +114,21 @@ impl Backend for EngineBackend {
         let arena = Arena::with_size(Backing::Anonymous, ARENA_BYTES).map_err(text)?;
         let space = Arc::new(AddressSpace::new(Arc::new(arena)).map_err(text)?);
         let memory = Memory(Arc::clone(&space));
-        let agent = code.target_id;
-        let mut executable = Executable::new(memory.clone());
-        executable.load(&code, &agent).map_err(text)?;
-        let executable = executable.freeze().map_err(text)?;
-
+        let agent = code.target_id.concrete();
         let tail: Vec<u8> = (0..64).map(super::data::poison_byte).collect();
         let mut buffers = Vec::new();
         for buffer in &case.buffers {
             let bytes = [buffer.init.bytes(), &tail].concat();
             buffers.push(memory.place(&bytes)?);
         }
+        let mut executable = Executable::new(memory.clone());
+        executable.load(&code, &agent).map_err(text)?;
+        for &(symbol, buffer) in &case.externals {
+            executable
+                .define(symbol, DeviceAddr(buffers[buffer]))
+                .map_err(text)?;
+        }
+        let executable = executable.freeze().map_err(text)?;
         self.run_launches(case, &agent, &memory, &executable, &buffers)?;
 
         let mut outputs = Outputs::default();

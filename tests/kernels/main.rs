@@ -1,6 +1,10 @@
 //! Whole kernels against the host: every kernel under `testdata/objects`, on
 //! every target and at every optimisation level, is its own test.
 //!
+//! `sample_…` runs the same cases on every object of the corpus's samples, all
+//! code object versions, compilers and levels, and makes the table kernel by
+//! target: `ROCR_KERNEL_TABLE=FILE` writes it (`samples.rs`).
+//!
 //! `same_bits_…` runs the same cases on every vector back end and number of
 //! threads; a back end that the CPU or the build lacks is counted as ignored.
 //!
@@ -24,22 +28,25 @@ mod engine;
 mod fixtures;
 mod program;
 mod same_bits;
+mod samples;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use backend::{Backend, verdict};
 use case::{Build, Entry, Level, Target};
 use device::Device;
 use libtest_mimic::{Arguments, Failed, Trial};
 use program::Program;
+use samples::{Sample, Table};
 
 /// The builds that a case's object exists in.
 fn builds(object: &str) -> Vec<Build> {
     let mut found = Vec::new();
-    for target in Target::ALL {
+    for target in Target::COMMITTED {
         for level in Level::ALL {
-            let build = Build { target, level };
+            let build = Build::fixture(target, level);
             if build.path(object).exists() {
                 found.push(build);
             }
@@ -70,11 +77,66 @@ fn same_bits(entry: Entry, build: Build) -> Result<(), Failed> {
     Ok(same_bits::check(&build.path(entry.object), build, &case)?)
 }
 
+/// The trials of the corpus's samples.
+fn sample_trials(entries: &[Entry], samples: &[Sample], table: &Arc<Table>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for sample in samples {
+        let (name, object) = (sample.name(), sample.clone());
+        let (cases, table) = (entries.to_vec(), Arc::clone(table));
+        let run = move || Ok(samples::check(&object, &cases, &table)?);
+        trials.push(Trial::test(format!("sample_{name}"), run));
+        if samples::compares_bits(sample) {
+            let (object, cases) = (sample.clone(), entries.to_vec());
+            let run = move || Ok(samples::check_bits(&object, &cases)?);
+            trials.push(Trial::test(format!("same_bits_sample_{name}"), run));
+        }
+    }
+    trials
+}
+
+/// Prints the table if every sample ran, and compares it with the committed
+/// page or writes it.
+fn table_is_true(table: &Table, samples: &[Sample]) -> bool {
+    let page = table.page(samples);
+    if let Some(path) = std::env::var_os("ROCR_KERNEL_TABLE") {
+        if let Err(error) = std::fs::write(&path, page) {
+            eprintln!("{}: {error}", path.display());
+            return false;
+        }
+        return true;
+    }
+    println!("{page}");
+    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kernels.md");
+    let same = std::fs::read_to_string(committed).is_ok_and(|text| text == page);
+    if !same {
+        eprintln!("docs/kernels.md is not what this run found: see how to write it there");
+    }
+    same
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let entries = cases::all();
-    let mut trials = Vec::new();
-    let present = entries.clone();
+    let table = Arc::new(Table::default());
+    let unpacked = samples::unpack();
+    let samples: &[Sample] = match &unpacked {
+        Ok((_, samples)) => samples,
+        Err(why) => {
+            eprintln!("sample_…: skipped: {why}");
+            &[]
+        }
+    };
+    let mut trials = sample_trials(&entries, samples, &table);
+    let whole = !samples.is_empty()
+        && !arguments.list
+        && !arguments.ignored
+        && arguments.skip.is_empty()
+        && arguments
+            .filter
+            .as_deref()
+            .is_none_or(|filter| "sample_".starts_with(filter));
+    let present: Vec<Entry> = entries.into_iter().filter(|e| !e.samples_only).collect();
+    let entries = present.clone();
     trials.push(Trial::test("fixtures_present", move || {
         Ok(fixtures::check_present(&present)?)
     }));
@@ -104,5 +166,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if whole && !table_is_true(&table, samples) {
+        return ExitCode::FAILURE;
+    }
+    conclusion.exit_code()
 }

@@ -117,8 +117,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// `HiddenGlobalOffsetX` to `hidden_global_offset_x`.
+/// `HiddenGlobalOffsetX` to `hidden_global_offset_x`. LLVM writes one name in another way than later versions divide it.
 fn snake_case(name: &str) -> String {
+    let name = match name {
+        "HiddenMultiGridSyncArg" => "HiddenMultigridSyncArg",
+        name => name,
+    };
     let mut out = String::new();
     for c in name.chars() {
         if c.is_ascii_uppercase() && !out.is_empty() {
@@ -280,6 +284,10 @@ mod tests {
                 (32, 8, "global_buffer"),
                 (40, 8, "hidden_global_offset_x")
             ]
+        );
+        assert_eq!(
+            snake_case("HiddenMultiGridSyncArg"),
+            "hidden_multigrid_sync_arg"
         );
         let buffer = &kernel.args[2];
         assert_eq!(

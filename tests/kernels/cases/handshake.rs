@@ -8,21 +8,25 @@ pub(super) const ENTRIES: &[Entry] = &[
         name: "handshake_groups",
         object: "handshake",
         make: groups,
+        samples_only: false,
     },
     Entry {
         name: "handshake_sleep",
         object: "handshake",
         make: sleep,
+        samples_only: false,
     },
     Entry {
         name: "handshake_waves",
         object: "handshake",
         make: waves,
+        samples_only: false,
     },
     Entry {
         name: "handshake_queues",
         object: "handshake2",
         make: queues,
+        samples_only: false,
     },
 ];
 

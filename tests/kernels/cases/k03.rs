@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::entries;
-use crate::case::{Buffer, Build, Case, Launch, Level, buf, val};
+use crate::case::{Buffer, Build, Case, Launch, buf, val};
 use crate::data::{Data, Element, Rng};
 
 entries!("k03_transpose_matmul":
@@ -76,7 +76,7 @@ fn matmul_f32(build: Build) -> Case {
     // From O2 on the compiler packs twelve of a tile's sixteen products where
     // it can (v_pk_mul_f32, then v_add_f32); the first four stay fused.
     // Everywhere else all are.
-    let packed = build.target.packs_f32() && build.level >= Level::O2;
+    let packed = build.packs_f32();
     product("matmul_f32", 0x302, Rng::f32, 0f32, |k, acc, a, b| {
         if packed && k % 16 >= 4 {
             acc + a * b

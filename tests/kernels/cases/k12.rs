@@ -1,7 +1,7 @@
 //! References for `k12_globals.hip`: device variables and relocated pointers.
 
 use super::entries;
-use crate::case::{Buffer, Build, Case, Launch, Level, buf};
+use crate::case::{Buffer, Build, Case, Compiler, Launch, buf};
 use crate::data::Rng;
 
 entries!("k12_globals":
@@ -14,7 +14,7 @@ entries!("k12_globals":
 /// no work-item reads a counter after the first one has moved it.
 fn globals(build: Build) -> Case {
     // clang 22 packs ten of the sixteen products (v_pk_mul_f32, then v_add_f32)
-    let fused = if build.target.is_built_by_clang_22() && build.level >= Level::O2 {
+    let fused = if build.compiler == Compiler::Clang22 && build.packs_f32() {
         6
     } else {
         16

@@ -117,7 +117,7 @@ fn collatz(_: Build) -> Case {
 /// One step of z = z^2 + c and |z|^2, as each build contracts it.
 fn mandel_step(build: Build, cx: f32, cy: f32, zx: f32, zy: f32) -> (f32, f32, f32) {
     let x = zx.mul_add(zx, -(zy * zy)) + cx;
-    if build.target.packs_f32() && build.level >= Level::O2 {
+    if build.packs_f32() {
         // Packed: v_pk_mul_f32 and v_pk_add_f32 for everything else.
         let y = (2.0 * zx) * zy + cy;
         return (x, y, x * x + y * y);

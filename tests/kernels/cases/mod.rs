@@ -7,15 +7,35 @@
 
 mod args;
 mod bench;
+mod float8;
 mod handshake;
 mod k01;
 mod k02;
 mod k03;
+mod k04;
+mod k05;
+mod k06;
+mod k07;
+mod k07b;
+mod k08;
 mod k09;
 mod k10;
+mod k10b;
+mod k11;
 mod k12;
+mod k13;
+mod k14;
+mod k15;
+mod k16;
 mod k18;
+mod k19;
+mod k21;
 mod k23;
+mod k26;
+mod k27;
+mod k28;
+mod math;
+mod near;
 mod order;
 
 use super::case::Entry;
@@ -26,11 +46,28 @@ pub(crate) fn all() -> Vec<Entry> {
         k01::ENTRIES,
         k02::ENTRIES,
         k03::ENTRIES,
+        k04::ENTRIES,
+        k05::ENTRIES,
+        k06::ENTRIES,
+        k07::ENTRIES,
+        k07b::ENTRIES,
+        k08::ENTRIES,
         k09::ENTRIES,
         k10::ENTRIES,
+        k10b::ENTRIES,
+        k11::ENTRIES,
         k12::ENTRIES,
+        k13::ENTRIES,
+        k14::ENTRIES,
+        k15::ENTRIES,
+        k16::ENTRIES,
         k18::ENTRIES,
+        k19::ENTRIES,
+        k21::ENTRIES,
         k23::ENTRIES,
+        k26::ENTRIES,
+        k27::ENTRIES,
+        k28::ENTRIES,
         bench::ENTRIES,
         args::ENTRIES,
         handshake::ENTRIES,
@@ -42,12 +79,25 @@ pub(crate) fn all() -> Vec<Entry> {
     .collect()
 }
 
-/// `Entry` rows of one object, each `"name" => function`.
+/// `Entry` rows of one object, each `"name" => function`. After `samples`, of an
+/// object that only the corpus's samples have.
 macro_rules! entries {
-    ($object:literal: $($name:literal => $make:path),* $(,)?) => {
+    ($object:literal: $($rows:tt)*) => {
+        entries!(@rows $object, false, $($rows)*);
+    };
+    (samples $object:literal: $($rows:tt)*) => {
+        entries!(@rows $object, true, $($rows)*);
+    };
+    (@rows $object:literal, $samples_only:literal, $($name:literal => $make:expr),* $(,)?) => {
         pub(super) const ENTRIES: &[$crate::case::Entry] = &[
-            $($crate::case::Entry { name: $name, object: $object, make: $make }),*
+            $($crate::case::Entry {
+                name: $name,
+                object: $object,
+                make: $make,
+                samples_only: $samples_only,
+            }),*
         ];
     };
 }
 use entries;
+use near::near_f32;

@@ -9,31 +9,37 @@ pub(super) const ENTRIES: &[Entry] = &[
         name: "order_ticket",
         object: "order",
         make: ticket,
+        samples_only: false,
     },
     Entry {
         name: "order_list",
         object: "order",
         make: list,
+        samples_only: false,
     },
     Entry {
         name: "order_fsum",
         object: "order",
         make: |_| fsum("order"),
+        samples_only: false,
     },
     Entry {
         name: "order_lds",
         object: "order",
         make: |_| lds("order"),
+        samples_only: false,
     },
     Entry {
         name: "order_native_fsum",
         object: "order_native",
         make: |_| fsum("order_native"),
+        samples_only: false,
     },
     Entry {
         name: "order_native_lds",
         object: "order_native",
         make: |_| lds("order_native"),
+        samples_only: false,
     },
 ];
 

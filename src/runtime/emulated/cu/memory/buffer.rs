@@ -44,6 +44,18 @@ pub(crate) struct Descriptor {
     pub(crate) word3: u32,
 }
 
+/// Base address, stride and number of records of the descriptor at `slot`.
+pub(crate) fn extent(cx: &Cx<'_>, slot: Slot) -> (u64, u32, u64) {
+    let words = [0, 1, 2, 3].map(|k| cx.s_at(slot, k));
+    if cx.env.wide_descriptors {
+        let wide = Descriptor::wide(words);
+        return (wide.base, wide.stride, wide.records);
+    }
+    let [word0, word1, records, _] = words;
+    let base = u64::from(word0) | u64::from(word1 & 0xffff) << 32;
+    (base, word1 >> 16 & 0x3fff, records.into())
+}
+
 impl Descriptor {
     /// Reads the descriptor that an instruction names.
     pub(crate) fn read(cx: &Cx<'_>, slot: Slot, indexed: bool) -> Self {

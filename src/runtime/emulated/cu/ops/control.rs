@@ -267,12 +267,23 @@ pub(crate) mod hwreg_id {
     pub(crate) const FLAT_SCR_HI: u32 = 21;
     pub(crate) const HW_ID1: u32 = 23;
     pub(crate) const HW_ID2: u32 = 24;
+    /// 20 bits of the shader clock; from GFX12 on its low 32.
     pub(crate) const SHADER_CYCLES: u32 = 29;
+    pub(crate) const SHADER_CYCLES_HI: u32 = 30;
+}
+
+/// The bits of MODE that there are. GFX12 has neither DX10_CLAMP nor IEEE; a wave's own copy has both set.
+fn mode_bits(cx: &Cx<'_>) -> u32 {
+    if cx.env.gfx_major >= 12 {
+        !(3 << 8)
+    } else {
+        !0
+    }
 }
 
 fn read_hwreg(cx: &Cx<'_>, id: u32) -> u32 {
     match id {
-        hwreg_id::MODE => cx.s32(Slot::scalar(layout::MODE)),
+        hwreg_id::MODE => cx.s32(Slot::scalar(layout::MODE)) & mode_bits(cx),
         hwreg_id::STATUS => {
             let scc = u32::from(cx.scc());
             let execz = u32::from(cx.exec() == 0) << 9;
@@ -285,7 +296,11 @@ fn read_hwreg(cx: &Cx<'_>, id: u32) -> u32 {
         hwreg_id::SH_MEM_BASES => cx.env.shared_base & 0xffff_0000 | cx.env.private_base >> 16,
         hwreg_id::FLAT_SCR_LO => cx.scratch as u32,
         hwreg_id::FLAT_SCR_HI => (cx.scratch >> 32) as u32,
-        hwreg_id::SHADER_CYCLES => cx.retired as u32 & 0xf_ffff,
+        hwreg_id::SHADER_CYCLES if cx.env.gfx_major >= 12 => (cx.env.clocks.shader)() as u32,
+        hwreg_id::SHADER_CYCLES => (cx.env.clocks.shader)() as u32 & 0xf_ffff,
+        hwreg_id::SHADER_CYCLES_HI if cx.env.gfx_major >= 12 => {
+            ((cx.env.clocks.shader)() >> 32) as u32
+        }
         hwreg_id::TRAPSTS | hwreg_id::GPR_ALLOC | hwreg_id::IB_STS => 0,
         _ => 0,
     }
@@ -307,7 +322,7 @@ fn write_hwreg(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, value: u32) -> u32 {
     if id != hwreg_id::MODE {
         return pc + 1;
     }
-    let field = ((((1u64 << width) - 1) << first) & 0xffff_ffff) as u32;
+    let field = ((((1u64 << width) - 1) << first) & 0xffff_ffff) as u32 & mode_bits(cx);
     let old = cx.s32(Slot::scalar(layout::MODE));
     let new = old & !field | value << first & field;
     set_mode(cx, op, pc, new)

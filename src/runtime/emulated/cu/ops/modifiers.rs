@@ -514,26 +514,24 @@ pub(crate) fn result_indexed<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
     pc + 1
 }
 
-/// D (two rows) = S0 as a signed offset of 64 bits, times 2 to the power of the immediate.
+/// D (two rows) = S0 as a signed offset, times the immediate: 64 bits.
 #[inline(always)]
 pub(crate) fn widen_offset<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    let count = v.splat(op.imm as u32);
-    // in two steps, as a shift by 32 is one by 0
-    let rest = v.splat(31 - op.imm as u32);
+    let bytes = v.splat(op.imm as u32);
     let mut a = cx.source(v, 0, op.a);
     let (mut low, mut high) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
     for _ in 0..cx.chunks(v) {
         let offset = a.next(v);
-        low.put_all(v, v.shl(offset, count));
-        high.put_all(v, v.sar(v.sar(offset, rest), v.splat(1)));
+        low.put_all(v, v.mul_lo(offset, bytes));
+        high.put_all(v, v.mul_hi_i(offset, bytes));
     }
     pc + 1
 }
 
-/// D = the scalar S0 times 2 to the power of the immediate.
+/// D = the scalar S0 times the immediate.
 #[inline(always)]
 pub(crate) fn scale_offset<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    let offset = cx.s32(op.a) << op.imm;
+    let offset = cx.s32(op.a).wrapping_mul(op.imm as u32);
     cx.set_s32(op.d, offset);
     pc + 1
 }

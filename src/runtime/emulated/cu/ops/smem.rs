@@ -2,6 +2,7 @@
 //!
 //! Knows: how scalar memory instructions form addresses: base plus offsets, the two lowest bits ignored (RDNA3 ISA and
 //! CDNA3 ISA, "Scalar Memory Operations"). Must not know: encodings.
+use crate::runtime::emulated::cu::memory::buffer;
 use crate::runtime::emulated::cu::memory::rmw::{self, Rmw};
 use crate::runtime::emulated::cu::memory::scalars;
 use crate::runtime::emulated::cu::microop::{MicroOp, flat_flags};
@@ -55,13 +56,11 @@ fn buffer_byte_address(cx: &Cx<'_>, op: &MicroOp) -> (u64, u64) {
 
 #[inline(always)]
 fn within_buffer(cx: &Cx<'_>, op: &MicroOp, align: u64) -> (u64, u64) {
-    let [word0, word1, records, _] = [0, 1, 2, 3].map(|k| cx.s_at(op.a, k));
-    let base = u64::from(word0) | u64::from(word1 & 0xffff) << 32;
-    let stride = word1 >> 16 & 0x3fff;
+    let (base, stride, records) = buffer::extent(cx, op.a);
     let size = if stride == 0 || cx.env.gfx_major == 9 {
-        u64::from(records)
+        records
     } else {
-        u64::from(records) * u64::from(stride)
+        records * u64::from(stride)
     };
     let offset = u64::from(cx.s32(op.b)).wrapping_add(i64::from(op.imm) as u64) & align;
     let left = size.saturating_sub(offset);

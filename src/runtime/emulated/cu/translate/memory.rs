@@ -19,7 +19,7 @@ impl Translator<'_> {
                 Field::Sbase => op.a = self.source(spec, operand)?,
                 Field::Soffset => {
                     op.b = self.source(spec, operand)?;
-                    if scale != 0 {
+                    if scale != 1 {
                         let (d, a) = (Slot::scalar(layout::SCALAR_TEMP + 24), op.b);
                         self.internal(Internal::scale_offset, |op| {
                             (op.d, op.a, op.imm) = (d, a, scale);
@@ -99,7 +99,7 @@ impl Translator<'_> {
         }
         let scale = self.offset_scale(inst)?;
         let based = op.aux & flat_flags::SADDR != 0 && inst.row.encoding != Encoding::Scratch;
-        if scale != 0 || based && self.family == IsaFamily::Gfx1250 {
+        if scale != 1 || based && self.family == IsaFamily::Gfx1250 {
             // gfx1250: a lane's offset beside a base is signed, and counts elements where the instruction says so
             let (d, a) = (self.temp(0), op.a);
             self.internal(Internal::widen_offset, |op| {
@@ -114,10 +114,10 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// By how many bits a register's offset is shifted: to the size of an element where the instruction scales it.
+    /// What a register's offset is multiplied by: the bytes of an element where the instruction scales it.
     fn offset_scale(&self, inst: &Inst) -> Result<i32, Refusal> {
         if self.family != IsaFamily::Gfx1250 || inst.mods.cpol & 1 << 6 == 0 {
-            return Ok(0);
+            return Ok(1);
         }
         let name = inst.row.mnemonic;
         let bits: u32 = name
@@ -125,13 +125,7 @@ impl Translator<'_> {
             .find_map(|part| part.parse().ok())
             .unwrap_or(0);
         match bits {
-            8 => Ok(0),
-            16 => Ok(1),
-            32 => Ok(2),
-            64 => Ok(3),
-            128 => Ok(4),
-            256 => Ok(5),
-            512 => Ok(6),
+            8 | 16 | 32 | 64 | 96 | 128 | 256 | 512 => Ok((bits / 8) as i32),
             _ => Err(Refusal::unsupported("an offset scaled by this element")),
         }
     }
