@@ -26,12 +26,12 @@ const NOT_COMPUTED: [(&str, &str, &str); 3] = [
     (
         "k08_printf",
         "hello",
-        "prints: its output is compared in `tests/cli_commands.rs`",
+        "prints: its output is compared in `tests/cli/device_output.rs`",
     ),
     (
         "k24_oclprintf",
         "p",
-        "prints: its output is compared in `tests/cli_commands.rs`",
+        "prints: its output is compared in `tests/cli/device_output.rs`",
     ),
     (
         "k25_image",
