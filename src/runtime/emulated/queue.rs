@@ -340,6 +340,21 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         lane: &mut Lane<C>,
         stop: &dyn Fn() -> bool,
     ) -> (bool, bool) {
+        let done = self.launch_all(state, lane, stop);
+        if self.condition.load(Ordering::Relaxed) != STOPPED
+            && let Err(stop) = self.retire(state)
+        {
+            self.stop_at(state, state.next, stop);
+        }
+        done
+    }
+
+    fn launch_all(
+        &self,
+        state: &mut State<C>,
+        lane: &mut Lane<C>,
+        stop: &dyn Fn() -> bool,
+    ) -> (bool, bool) {
         let mut launched = false;
         let mut executed = 0;
         for _ in 0..LAUNCHES_PER_LOOK {
@@ -360,6 +375,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 Ok(Launch::Empty) => return (launched, false),
                 Ok(Launch::Blocked) => return (launched, true),
                 Err(stop) => {
+                    // the read index stays at this packet, not at one before it
+                    let _retired = self.retire(state);
                     self.stop_at(state, index, stop);
                     return (launched, false);
                 }
@@ -402,6 +419,10 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             return Ok(Launch::Blocked);
         };
         state.next = index.wrapping_add(1);
+        let executed = ended.is_some();
+        if let Some(outcome) = ended {
+            self.account(state, outcome)?;
+        }
         let (running, signal, start) =
             (packet.run.is_some(), packet.completion_signal, packet.start);
         state.in_flight.push_back(packet);
@@ -409,16 +430,16 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             state.running += 1;
             return Ok(Launch::Launched);
         }
-        let launch = match ended {
-            Some(outcome) => {
-                self.account(state, outcome)?;
-                Launch::Executed
-            }
-            None => Launch::Launched,
-        };
-        self.retire(state)?;
-        self.complete(signal, start)?;
-        Ok(launch)
+        // what nobody waits for retires with those that follow it
+        if signal != 0 || state.in_flight.len() >= MAX_IN_FLIGHT / 2 {
+            self.retire(state)?;
+            self.complete(signal, start)?;
+        }
+        Ok(if executed {
+            Launch::Executed
+        } else {
+            Launch::Launched
+        })
     }
 
     /// Executes a small dispatch here and now. A panic of the compute units ends the queue, as in [`lost`](Self::lost).
