@@ -10,6 +10,7 @@ import argparse
 import pathlib
 import shutil
 import tempfile
+import textwrap
 
 from run import FAMILIES, HERE, Skip, build, host, quiet, source
 
@@ -58,6 +59,18 @@ def main():
                         if (folder / part).exists():
                             shutil.copyfile(folder / part, HERE / "expected" / f"{kind}-{seed}.{part}")
                     print(kind, seed, *taken, flush=True)
+    list_programs()
+
+
+def list_programs():
+    """The names of the committed programs at the end of the README."""
+    names = {path.stem for path in (HERE / "expected").iterdir()}
+    kinds = [sorted((name for name in names if name.startswith(kind)), key=lambda name: int(name.split("-")[1]))
+             for kind in ("random", "csmith")]
+    readme = HERE / "README.md"
+    text = readme.read_text().split("## Programs\n")[0]
+    lines = textwrap.wrap(", ".join(kinds[0] + kinds[1]) + ".", 120)
+    readme.write_text(text + "## Programs\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ fn sentence(path: &str, node: Option<Node>, asker: &Asker, passwd: &str, group: 
 mod tests {
     use super::*;
 
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n";
+    const PASSWD: &str = "root:x:0:0:root:/:/bin/sh\nann:x:1000:1000::/:/bin/sh\n";
     const GROUP: &str = "root:x:0:\nann:x:1000:\nvideo:x:44:ann\nrender:x:109:\nnogroup:x:65534:\n";
 
     fn told(node: (u32, u32, u32), user: u32, groups: &[u32]) -> String {
