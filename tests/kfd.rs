@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const ROCR: &str = env!("CARGO_BIN_EXE_rocr");
 const VADD: &str = "testdata/quickstart/vadd.hsaco";
 
+/// The last line of a log where everything was released.
+const NOTHING: &str = "left queues=0 memory=0 events=0";
+
 /// What a run under the virtual device gave.
 struct Run {
     output: Output,
@@ -53,14 +56,23 @@ impl Run {
         for (made, released) in [
             ("ALLOC_MEMORY_OF_GPU", "FREE_MEMORY_OF_GPU"),
             ("CREATE_QUEUE", "DESTROY_QUEUE"),
+            ("CREATE_EVENT", "DESTROY_EVENT"),
         ] {
+            // The event page, which comes with the first event, is the kernel's until the process ends.
+            let kept = made == "ALLOC_MEMORY_OF_GPU" && count("CREATE_EVENT") > 0;
             assert_eq!(
                 count(made),
-                count(released),
+                count(released) + u32::from(kept),
                 "{made} and {released}: {:#?}",
                 self.log
             );
         }
+        assert_eq!(self.left(), NOTHING, "{:#?}", self.log);
+    }
+
+    /// What the device says that the process still holds when it ends.
+    fn left(&self) -> &str {
+        self.log.last().map_or("", String::as_str)
     }
 }
 
@@ -304,81 +316,420 @@ fn calls_come_in_the_order_that_the_kernel_knows() {
         ]
     );
     assert_eq!(
-        lines[lines.len() - 3..],
+        lines[lines.len() - 4..],
         [
             "UNMAP_MEMORY_FROM_GPU",
             "FREE_MEMORY_OF_GPU",
             "RUNTIME_ENABLE",
+            NOTHING,
         ]
     );
     run.is_unwound();
 }
 
-/// Every ioctl of a launch fails with one of five errors: the message names it and says the error, the exit code is the
-/// environment's, what was made before is released.
-#[test]
-fn every_ioctl_may_fail() {
-    let errnos = [
-        ("ENOMEM", "memory"),
-        ("EINVAL", "argument"),
-        ("EPERM", "permitted"),
-        ("ENODEV", "device"),
-    ];
-    let cases = [
-        ("GET_VERSION", 1),
-        ("GET_PROCESS_APERTURES_NEW", 1),
-        ("ACQUIRE_VM", 1),
-        ("SET_MEMORY_POLICY", 1),
-        // The flush registers, the event page, the queue's buffers, the doorbells, the kernel's arguments.
-        ("ALLOC_MEMORY_OF_GPU", 1),
-        ("ALLOC_MEMORY_OF_GPU", 2),
-        ("ALLOC_MEMORY_OF_GPU", 9),
-        ("ALLOC_MEMORY_OF_GPU", 10),
-        ("ALLOC_MEMORY_OF_GPU", 11),
-        ("ALLOC_MEMORY_OF_GPU", 12),
-        ("MAP_MEMORY_TO_GPU", 1),
-        ("MAP_MEMORY_TO_GPU", 2),
-        ("MAP_MEMORY_TO_GPU", 9),
-        ("MAP_MEMORY_TO_GPU", 11),
-        ("RUNTIME_ENABLE", 1),
-        ("CREATE_EVENT", 1),
-        ("CREATE_QUEUE", 1),
-    ];
-    for (number, (ioctl, which)) in cases.into_iter().enumerate() {
-        let (errno, words) = errnos[number % errnos.len()];
-        let mut arguments = vec!["--json"];
-        arguments.extend(LAUNCH);
-        let fail = format!("{ioctl}:{errno}:{which}");
-        let run = run_with("gfx90a", &arguments, &[("ROCR_PRELOAD_FAIL", &fail)]);
-        assert!(
-            run.log.iter().any(|line| line.ends_with(errno)),
-            "{fail} did not happen: {:#?}",
-            run.log
-        );
-        let run = run.exits(7);
-        let error = run.json()["error"].clone();
-        let message = error["message"].as_str().unwrap().to_owned();
-        assert!(
-            message.contains(&format!("AMDKFD_IOC_{ioctl}")),
-            "{fail}: {message}"
-        );
-        assert!(message.to_lowercase().contains(words), "{fail}: {message}");
-        assert!(error["hint"].is_string(), "{fail}: {error}");
-        run.is_unwound();
+/// What a command does when one of its ioctls fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It ends with exit code 7, says which ioctl and why, and gives a hint.
+    Fails,
+    /// It goes on as if nothing had been; the call is repeated, or something slower stands in for it.
+    GoesOn,
+    /// Its result stands, and a warning says what could not be released.
+    Warns,
+}
+
+/// What is expected of a line of the log (`NAME [detail]`), the `nth` of its name, that fails with an error. Everything that
+/// is not named here fails, so that a new ioctl cannot be forgotten.
+fn then(line: &str, nth: usize, errno: &str) -> Then {
+    match line.split(' ').next().unwrap_or_default() {
+        _ if errno == "EINTR" => Then::GoesOn,
+        // The counter's frequency has a default; GPUs without XNACK refuse to be asked for it.
+        "AMDGPU_INFO" => Then::GoesOn,
+        "SET_XNACK_MODE" if errno == "EPERM" => Then::GoesOn,
+        // Signals without an event are polled, as are those whose event is not raised or cannot be slept on.
+        "CREATE_EVENT" if line.ends_with("type=0") => Then::GoesOn,
+        "WAIT_EVENTS" | "SET_EVENT" => Then::GoesOn,
+        "UNMAP_MEMORY_FROM_GPU" | "FREE_MEMORY_OF_GPU" | "DESTROY_QUEUE" | "DESTROY_EVENT" => {
+            Then::Warns
+        }
+        // The second one turns exceptions off again.
+        "RUNTIME_ENABLE" if nth == 2 => Then::Warns,
+        _ => Then::Fails,
     }
-    // Interrupted calls are repeated; without an event a wait polls.
-    for fail in [
-        "ALLOC_MEMORY_OF_GPU:EINTR:3",
-        "MAP_MEMORY_TO_GPU:EINTR:1",
-        "CREATE_QUEUE:EINTR:1",
-        "CREATE_EVENT:EINVAL:2",
-        "GET_CLOCK_COUNTERS:EINTR:1",
+}
+
+const ERRNOS: [(&str, &str); 5] = [
+    ("ENOMEM", "memory"),
+    ("EINVAL", "argument"),
+    ("EPERM", "permitted"),
+    ("ENODEV", "device"),
+    ("EINTR", "interrupted"),
+];
+
+/// The ioctls of a run in order, each with the number of its name, from 1.
+fn sequence(log: &[String]) -> Vec<(String, usize)> {
+    let mut numbers = BTreeMap::new();
+    log.iter()
+        .filter(|line| !line.starts_with("mmap ") && !line.starts_with("left "))
+        .map(|line| {
+            let line = line.strip_suffix(" ok").unwrap_or(line);
+            let name = line.split(' ').next().unwrap().to_owned();
+            let number = numbers.entry(name).or_insert(0);
+            *number += 1;
+            (line.to_owned(), *number)
+        })
+        .collect()
+}
+
+/// Lets one ioctl of a command fail and looks at what becomes of it. Gives whether the call happened at all.
+fn fail_one(models: &str, arguments: &[&str], line: &str, nth: usize, errno: usize) -> bool {
+    let (errno, words) = ERRNOS[errno];
+    let name = line.split(' ').next().unwrap();
+    let fail = format!("{name}:{errno}:{nth}");
+    let mut json = vec!["--json"];
+    json.extend(arguments);
+    let run = run_with(models, &json, &[("ROCR_PRELOAD_FAIL", &fail)]);
+    if !run.log.iter().any(|line| line.ends_with(errno)) {
+        return false;
+    }
+    let stderr = String::from_utf8_lossy(&run.output.stderr).into_owned();
+    let expected = then(line, nth, errno);
+    let run = match expected {
+        Then::Fails => {
+            let run = run.exits(7);
+            let json = run.json();
+            // Of copies each row says what became of it.
+            let rows = json["rows"].as_array().into_iter().flatten();
+            let failed: Vec<&Value> = rows.filter(|row| row["error"].is_string()).collect();
+            let (error, key) = match failed.first() {
+                Some(row) => (*row, "error"),
+                None => (&json["error"], "message"),
+            };
+            let message = error[key].as_str().unwrap().to_owned();
+            assert!(
+                message.contains(&format!("_{name}")) && message.contains("IOC"),
+                "{fail}: {message}"
+            );
+            assert!(message.to_lowercase().contains(words), "{fail}: {message}");
+            assert!(error["hint"].is_string(), "{fail}: {error}");
+            run
+        }
+        Then::GoesOn | Then::Warns => run.exits(0),
+    };
+    let warned = stderr.contains(&format!("release: AMDKFD_IOC_{name} failed"));
+    assert_eq!(warned, expected == Then::Warns, "{fail}: {stderr}");
+    if warned {
+        assert!(stderr.to_lowercase().contains(words), "{fail}: {stderr}");
+        assert!(stderr.contains("note"), "{fail} without a hint: {stderr}");
+    }
+    run.is_unwound();
+    true
+}
+
+/// Runs jobs on a few threads: each waits for processes most of the time.
+fn in_parallel<T: Sync>(jobs: &[T], work: impl Fn(&T) + Sync) {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(job);
+                }
+            });
+        }
+    });
+}
+
+/// Every ioctl of a launch fails, with one error or another, and the first of each name with all of them: the recorded
+/// sequence says which there are.
+#[test]
+fn every_ioctl_of_a_launch_may_fail() {
+    let mut arguments = launch_and_check();
+    // Long enough to be slept for.
+    arguments.extend(["--repeat", "3"]);
+    let recorded = run("gfx90a", &arguments).exits(0);
+    recorded.is_unwound();
+    let calls = sequence(&recorded.log);
+    let mut jobs = Vec::new();
+    for (position, (line, nth)) in calls.iter().enumerate() {
+        for errno in 0..ERRNOS.len() {
+            if *nth == 1 || position % ERRNOS.len() == errno {
+                jobs.push((line.as_str(), *nth, errno));
+            }
+        }
+    }
+    assert!(jobs.len() > 100, "{calls:?}");
+    in_parallel(&jobs, |&(line, nth, errno)| {
+        let happened = fail_one("gfx90a", &arguments, line, nth, errno);
+        // How often a launch sleeps is a matter of time.
+        assert!(
+            happened || line.starts_with("WAIT_EVENTS"),
+            "{line} {nth} did not happen"
+        );
+    });
+}
+
+/// The same for the names that copies between two GPUs and scratch memory bring in addition, or use for something else.
+#[test]
+fn every_ioctl_of_copies_and_scratch_may_fail() {
+    let copy = ["copy", "--size", "64K", "--runs", "1", "--engine", "sdma"];
+    let expected = fibonacci_file();
+    let fibonacci = fibonacci(&expected);
+    let scenarios: [(&str, Vec<&str>); 2] = [("gfx90a*2", copy.to_vec()), ("gfx90a", fibonacci)];
+    for (models, arguments) in scenarios {
+        let recorded = run(models, &arguments).exits(0);
+        recorded.is_unwound();
+        let calls = sequence(&recorded.log);
+        let kinds: BTreeMap<&str, usize> = calls
+            .iter()
+            .map(|(line, nth)| (line.as_str(), *nth))
+            .collect();
+        // The last of each kind: queues of other types, scratch memory, peers.
+        let jobs: Vec<(&str, usize, usize)> = kinds
+            .into_iter()
+            .enumerate()
+            .map(|(position, (line, nth))| (line, nth, position % (ERRNOS.len() - 1)))
+            .collect();
+        in_parallel(&jobs, |&(line, nth, errno)| {
+            if line.contains("flags=0xd0000001") && models == "gfx90a" {
+                // Scratch memory: the queue tells that it is out of resources.
+                return;
+            }
+            let happened = fail_one(models, &arguments, line, nth, errno);
+            let varies = ["WAIT_EVENTS", "SET_EVENT"].contains(&line);
+            assert!(happened || varies, "{line} {nth} did not happen");
+        });
+    }
+}
+
+/// What the kernel never takes back is told of, and ends nothing; interruptions without end are an error.
+#[test]
+fn calls_that_always_fail_end_too() {
+    for name in [
+        "UNMAP_MEMORY_FROM_GPU",
+        "FREE_MEMORY_OF_GPU",
+        "DESTROY_QUEUE",
+        "DESTROY_EVENT",
     ] {
+        let fail = format!("{name}:EINVAL");
         let run = run_with(
             "gfx90a",
             &launch_and_check(),
-            &[("ROCR_PRELOAD_FAIL", fail)],
+            &[("ROCR_PRELOAD_FAIL", &fail)],
+        );
+        let run = run.exits(0);
+        let warning = format!("release: AMDKFD_IOC_{name} failed: Invalid argument");
+        assert!(run.text().contains(&warning), "{}", run.text());
+        assert_ne!(run.left(), NOTHING);
+    }
+    for name in ["WAIT_EVENTS", "SET_EVENT"] {
+        let fail = format!("{name}:ENODEV");
+        let run = run_with(
+            "gfx90a",
+            &launch_and_check(),
+            &[("ROCR_PRELOAD_FAIL", &fail)],
         );
         run.exits(0).is_unwound();
     }
+    let fail = [("ROCR_PRELOAD_FAIL", "CREATE_QUEUE:EINTR")];
+    let run = run_with("gfx90a", &launch_and_check(), &fail).exits(7);
+    let text = run.text();
+    assert!(
+        text.contains("AMDKFD_IOC_CREATE_QUEUE failed: Interrupted system call"),
+        "{text}"
+    );
+    run.is_unwound();
+}
+
+/// Verbs of the driver that no command uses, called in a process of their own.
+const VERBS: &str = "ROCR_TEST_VERBS";
+
+#[test]
+fn verbs_that_no_command_uses_may_fail() {
+    if std::env::var_os(VERBS).is_some() {
+        call_verbs();
+        return;
+    }
+    let names = [
+        "UPDATE_QUEUE",
+        "SET_EVENT",
+        "RESET_EVENT",
+        "WAIT_EVENTS",
+        "GET_CLOCK_COUNTERS",
+        "SET_SCRATCH_BACKING_VA",
+        "SET_TRAP_HANDLER",
+    ];
+    let this = std::env::current_exe().unwrap();
+    let child = |name: &str, errno: &str| {
+        let output = Command::new(ROCR)
+            .env_remove("ROCR_DEVICE")
+            .env(VERBS, "1")
+            .env("ROCR_PRELOAD_FAIL", format!("{name}:{errno}:1"))
+            .args(["run", "--device", "gfx90a", "--"])
+            .arg(&this)
+            .args([
+                "--exact",
+                "verbs_that_no_command_uses_may_fail",
+                "--nocapture",
+            ])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for name in names {
+        for (errno, words) in ERRNOS {
+            let text = child(name, errno);
+            for other in names {
+                let verdict = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix(&format!("verb {other}: ")))
+                    .unwrap_or_else(|| panic!("{other} in {text}"));
+                if other == name && errno != "EINTR" {
+                    assert!(
+                        verdict.contains(&format!("AMDKFD_IOC_{name} failed"))
+                            && verdict.to_lowercase().contains(words)
+                            && verdict.contains("hint"),
+                        "{name} {errno}: {verdict}"
+                    );
+                } else {
+                    assert_eq!(verdict, "good", "{name} {errno}: {other}");
+                }
+            }
+        }
+    }
+}
+
+/// Calls each verb once, and says what came of it.
+fn call_verbs() {
+    use rocr::runtime::driver::{DriverError, QueueId};
+    use rocr::runtime::{DeviceSelection, QueueOptions, Runtime, RuntimeError};
+    let driver = DeviceSelection::Kfd(None).open(None).unwrap();
+    let runtime = Runtime::with_driver(std::sync::Arc::clone(&driver)).unwrap();
+    let agent = &runtime.agents()[0];
+    let gpu = agent.info().gpu_id;
+    let queue = agent.create_queue(&QueueOptions::default()).unwrap();
+    let event = driver
+        .create_event(&rocr::runtime::driver::CreateEvent {
+            event_type: rocr::runtime::driver::EventType::Signal,
+            auto_reset: false,
+            event_page: None,
+        })
+        .unwrap();
+    let say = |name: &str, result: Result<(), DriverError>| match result {
+        Ok(()) => println!("verb {name}: good"),
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            let error = RuntimeError::from(error);
+            println!(
+                "verb {name}: {error}: {}; hint: {}",
+                cause.unwrap_or_default(),
+                error.hint().unwrap_or_default()
+            );
+        }
+    };
+    say("UPDATE_QUEUE", driver.update_queue(queue.id(), 100, 7));
+    say("SET_EVENT", driver.set_event(event.id));
+    // The first may have failed; a second one raises the event.
+    driver.set_event(event.id).unwrap();
+    let waited = driver.wait_events(&[event.id], true, std::time::Duration::from_secs(10));
+    say(
+        "WAIT_EVENTS",
+        waited.map(|raised| assert!(raised, "the event was raised")),
+    );
+    say("RESET_EVENT", driver.reset_event(event.id));
+    say("GET_CLOCK_COUNTERS", driver.clock_counters(gpu).map(|_| ()));
+    let scratch = agent.info().apertures.as_ref().map_or(0, |a| a.scratch.0);
+    say(
+        "SET_SCRATCH_BACKING_VA",
+        driver.set_scratch_backing(gpu, scratch),
+    );
+    say("SET_TRAP_HANDLER", driver.set_trap_handler(gpu, 0, 0));
+    driver.destroy_event(event.id).unwrap();
+    assert!(driver.update_queue(QueueId(9999), 1, 1).is_err());
+}
+
+/// `k_fib` of `testdata/kernels/k10_calls.hip` is recursive: item t computes the (6 + t % 4)th Fibonacci number.
+const FIBONACCI: [i32; 4] = [8, 13, 21, 34];
+/// Each workgroup stores to the same 64 places.
+const ITEMS: usize = 64;
+
+/// The expected results as a file of the test's own.
+fn fibonacci_file() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path: PathBuf = [env!("CARGO_TARGET_TMPDIR"), &format!("fib-{number}.bin")]
+        .iter()
+        .collect();
+    let bytes: Vec<u8> = (0..ITEMS)
+        .flat_map(|item| FIBONACCI[item % 4].to_le_bytes())
+        .collect();
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn fibonacci_on<'a>(object: &'a str, expected: &'a Path) -> Vec<&'a str> {
+    let expect: &'static str = Box::leak(format!("0=@{}", expected.display()).into_boxed_str());
+    vec![
+        "launch", object, "k_fib", "--grid", "1024", "--block", "64", "--arg", "i32[64]", "--arg",
+        "6", "--expect", expect,
+    ]
+}
+
+fn fibonacci(expected: &Path) -> Vec<&str> {
+    fibonacci_on("testdata/objects/gfx90a/O2/k10_calls.hsaco", expected)
+}
+
+/// The packet processor asks for scratch memory, the client gives it, and more when the next kernel needs more: of each
+/// generation the fields that describe it are checked by the device.
+#[test]
+fn scratch_memory_is_given_when_it_is_asked_for() {
+    let expected = fibonacci_file();
+    for target in [
+        "gfx90a",
+        "gfx942",
+        "gfx1030",
+        "gfx1030-w64",
+        "gfx1100",
+        "gfx1201",
+    ] {
+        let object = format!("testdata/objects/{target}/O2/k10_calls.hsaco");
+        let model = target.trim_end_matches("-w64");
+        let arguments = fibonacci_on(&object, &expected);
+        let run = run(model, &arguments).exits(0);
+        let scratch = run
+            .log
+            .iter()
+            .filter(|line| line.contains("flags=0xd0000001"))
+            .count();
+        // The end-of-pipe buffer is of the same kind; CDNA3 needs none.
+        let buffers = usize::from(model != "gfx942");
+        assert_eq!(scratch - buffers, 1, "{target}: {:#?}", run.log);
+        run.is_unwound();
+    }
+}
+
+#[test]
+fn scratch_memory_that_there_is_not_stops_the_queue() {
+    let expected = fibonacci_file();
+    let mut arguments = vec!["--json"];
+    let fibonacci = fibonacci(&expected);
+    arguments.extend(&fibonacci);
+    // The buffer before it is the queue's end-of-pipe buffer; every later one fails, however small.
+    let recorded = run("gfx90a", &fibonacci).exits(0);
+    let calls = sequence(&recorded.log);
+    let (_, nth) = calls
+        .iter()
+        .rfind(|(line, _)| line == "ALLOC_MEMORY_OF_GPU flags=0xd0000001")
+        .unwrap();
+    let fail = format!("ALLOC_MEMORY_OF_GPU:ENOMEM:{nth}+");
+    let run = run_with("gfx90a", &arguments, &[("ROCR_PRELOAD_FAIL", &fail)]).exits(5);
+    let error = run.json()["error"].clone();
+    assert_eq!(error["hsa_status"], "HSA_STATUS_ERROR_OUT_OF_RESOURCES");
+    let text = run.text();
+    assert!(
+        text.contains("AMDKFD_IOC_ALLOC_MEMORY_OF_GPU failed"),
+        "{text}"
+    );
+    run.is_unwound();
 }

@@ -198,6 +198,229 @@ fn hip_prints_from_kernels() {
 }
 
 #[test]
+fn hip_does_what_a_course_holds() {
+    is_good("course", "gfx90a");
+}
+
+#[test]
+fn hip_copies_captures_and_asks() {
+    is_good("host_api", "gfx90a");
+}
+
+/// ROCr's own answers to the packet processor's requests for scratch memory.
+#[test]
+fn hip_calls_recurses_and_keeps_private_arrays() {
+    is_good("calls", "gfx90a");
+}
+
+#[test]
+fn hip_loads_code_objects_by_itself() {
+    let Some(program) = hip("module", "gfx90a") else {
+        return;
+    };
+    let source = format!("{}/tests/hip/module_code.hip", env!("CARGO_MANIFEST_DIR"));
+    let code = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("module_code.co");
+    let output = Command::new("hipcc")
+        .args(["--offload-arch=gfx90a", "-O2", "--genco", "-o"])
+        .args([code.as_os_str(), source.as_ref()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let words = [program.to_str().unwrap(), code.to_str().unwrap()];
+    let output = rocr(&["run", "--device", "gfx90a", "--", words[0], words[1]]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(stdout(&output), "good\n");
+}
+
+/// A child of `fork` has no device until it opens one, and leaves its parent's alone.
+#[test]
+fn hip_programs_fork() {
+    is_good("forking", "gfx90a");
+}
+
+#[test]
+fn a_process_that_does_not_open_the_device_gets_nothing_of_it() {
+    let script = "cat /sys/devices/virtual/kfd/kfd/topology/nodes/1/gpu_id; ls /proc/$$/task | wc -l; \
+         ls -l /proc/$$/fd | grep -c rocr-; grep -c memfd /proc/$$/maps; exit 0";
+    let output = rocr(&["run", "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines, ["1", "0", "0"], "{text}");
+}
+
+/// What is sent to `rocr run` is meant for the program.
+#[test]
+fn signals_are_passed_on() {
+    use std::io::{BufRead as _, BufReader};
+    let answers = "trap 'exit 42' TERM; trap 'exit 43' INT; trap 'exit 44' USR1";
+    for (script, signal, code) in [
+        (answers, "TERM", 42),
+        (answers, "INT", 43),
+        (answers, "USR1", 44),
+        ("true", "TERM", 128 + 15),
+        ("true", "HUP", 128 + 1),
+    ] {
+        let script = format!("{script}; echo ready; while :; do sleep 0.02; done");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rocr"))
+            .env_remove("ROCR_DEVICE")
+            .args(["run", "--", "sh", "-c", &script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let sent = Command::new("kill")
+            .args(["-s", signal, &child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+    }
+}
+
+/// The program's fault in the program's terms, before ROCr's own message.
+#[test]
+fn checked_memory_tells_argument_and_source_line() {
+    if !has("hipcc") {
+        return;
+    }
+    let source = format!("{}/tests/hip/bounds.hip", env!("CARGO_MANIFEST_DIR"));
+    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("bounds-g");
+    let output = Command::new("hipcc")
+        .args(["--offload-arch=gfx90a", "-O2", "-g", "-w", "-o"])
+        .args([program.as_os_str(), source.as_ref()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(&source).unwrap();
+    let line_of = |words: &str| {
+        let line = text.lines().position(|line| line.contains(words)).unwrap();
+        format!("bounds.hip:{}", line + 1)
+    };
+    let run = |word: &str, options: &[&str]| {
+        let mut arguments = vec!["run", "--device", "gfx90a"];
+        arguments.extend(options);
+        arguments.extend(["--", program.to_str().unwrap(), word]);
+        rocr(&arguments)
+    };
+    let output = run("inside", &["--check", "memory"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    // The neighbours of small allocations are mapped without the check.
+    let output = run("behind", &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let store = line_of("out[i] = in[0]");
+    for (word, what, line) in [
+        (
+            "behind",
+            "write of 4 bytes at 0x[], 0 bytes behind the end of argument 1 (out) of 4000 bytes",
+            &store,
+        ),
+        (
+            "before",
+            "read of 4 bytes at 0x[], 4 bytes before argument 0 (in) of 16384 bytes",
+            &line_of("int(threadIdx.x) - 1"),
+        ),
+        (
+            "null",
+            "write of 4 bytes at 0x[], null + 0x0",
+            &line_of("in ? in"),
+        ),
+        (
+            "freed",
+            "write of 4 bytes at 0x[], at byte 0 of freed argument 1 (out) of 4000 bytes",
+            &store,
+        ),
+    ] {
+        let output = run(word, &["--check", "memory"]);
+        assert_eq!(output.status.code(), Some(128 + 6), "{word}: {output:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (before, behind) = what.split_once("[]").unwrap();
+        let first = told.lines().next().unwrap();
+        assert!(
+            first.starts_with("rocr: memory fault: ")
+                && first.contains(before)
+                && first.contains(behind)
+                && first.contains(&**line),
+            "{word}: {first}"
+        );
+        assert!(told.contains("rocr:   kernel     "), "{told}");
+        assert!(told.contains("Memory access fault by GPU node-1"), "{told}");
+    }
+    let output = rocr(&["run", "--check", "race", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn a_trace_has_kernels_by_name_and_copies() {
+    let unwritable = [
+        "run",
+        "--trace",
+        "/no/such/folder/x",
+        "--",
+        "sh",
+        "-c",
+        "echo ran",
+    ];
+    let output = rocr(&unwritable);
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(7), "")
+    );
+    let Some(program) = hip("peers", "gfx90a") else {
+        return;
+    };
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers-trace.json");
+    let (trace, program) = (path.to_str().unwrap(), program.to_str().unwrap());
+    let arguments = [
+        "run", "--device", "gfx90a*2", "--trace", trace, "--", program,
+    ];
+    let output = rocr(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let of = |category: &str| {
+        let mut found = events
+            .iter()
+            .filter(|event| event["cat"] == category)
+            .peekable();
+        assert!(found.peek().is_some(), "no {category} in {text}");
+        found.collect::<Vec<_>>()
+    };
+    let kernels = of("kernel");
+    let own: Vec<_> = kernels
+        .iter()
+        .filter(|event| event["name"].as_str().unwrap().starts_with("fill(int"))
+        .collect();
+    let gpus: std::collections::BTreeSet<u64> = own
+        .iter()
+        .map(|event| event["pid"].as_u64().unwrap())
+        .collect();
+    assert_eq!(gpus.into_iter().collect::<Vec<_>>(), [1, 2], "{own:#?}");
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let number = |key: &str| event[key].as_f64().unwrap();
+        // Within the run, which takes no minutes.
+        assert!(
+            number("dur") >= 0.0 && (0.0..600e6).contains(&number("ts")),
+            "{event}"
+        );
+    }
+    let asked = of("ioctl");
+    let created = |event: &&&serde_json::Value| event["name"] == "AMDKFD_IOC_CREATE_QUEUE";
+    assert!(asked.iter().filter(created).count() >= 2);
+    let copies = of("copy");
+    assert!(
+        copies
+            .iter()
+            .all(|event| event["args"]["bytes"].as_u64() > Some(0))
+    );
+}
+
+#[test]
 fn a_faulting_hip_kernel_ends_with_rocrs_own_message() {
     let Some(program) = hip("fault", "gfx90a") else {
         return;

@@ -1,14 +1,16 @@
 //! The device of this process, and its ioctls.
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use libc::{c_int, c_ulong};
 use rocr::runtime::emulated::kernel::{DeviceFile, VirtualKernel};
 use rocr::runtime::emulated::models::Device;
 use rustix::io::Errno;
 
-use crate::{Inside, fail, next, testing};
+use rocr::runtime::uapi::{self, Ioctl as _, kfd as abi};
+
+use crate::{Inside, check, fail, next, testing, trace};
 
 /// Variable that names the models.
 const MODELS: &str = "ROCR_VIRTUAL_GPUS";
@@ -20,6 +22,10 @@ const DEFAULT_MODEL: &str = "mi210";
 /// The device, once the process has opened it; it lives as long as the process. A child of `fork` has none: its parent's
 /// threads are not there.
 static DEVICE: AtomicPtr<VirtualKernel> = AtomicPtr::new(std::ptr::null_mut());
+/// In a child of `fork`, the device that its parent had: descriptors of it are good for nothing.
+static PARENTS: AtomicPtr<VirtualKernel> = AtomicPtr::new(std::ptr::null_mut());
+/// A thread is opening the device. No lock: a child of `fork` could not unlock it.
+static OPENING: AtomicBool = AtomicBool::new(false);
 
 /// The models of this process's GPUs.
 pub(crate) fn models() -> &'static [Device] {
@@ -51,13 +57,26 @@ pub(crate) fn opened() -> Option<&'static VirtualKernel> {
     unsafe { device.as_ref() }
 }
 
+/// The device of the parent, in a child of `fork`.
+fn parents() -> Option<&'static VirtualKernel> {
+    let device = PARENTS.load(Ordering::Acquire);
+    // SAFETY: as in `opened`; only what never changes is looked at.
+    unsafe { device.as_ref() }
+}
+
 /// The device, opened if it is not yet.
 fn open() -> Option<&'static VirtualKernel> {
-    static OPENING: Mutex<()> = Mutex::new(());
-    let _alone = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(device) = opened() {
-        return Some(device);
+    while OPENING.swap(true, Ordering::Acquire) {
+        std::thread::yield_now();
     }
+    let device = opened().or_else(open_first);
+    OPENING.store(false, Ordering::Release);
+    device
+}
+
+/// Opens the device; one thread at a time.
+fn open_first() -> Option<&'static VirtualKernel> {
+    static FORKS_ARE_WATCHED: AtomicBool = AtomicBool::new(false);
     let device = VirtualKernel::open(models()).ok()?;
     if let Some(threads) = std::env::var(THREADS)
         .ok()
@@ -65,15 +84,25 @@ fn open() -> Option<&'static VirtualKernel> {
     {
         device.set_threads(threads);
     }
-    // SAFETY: the function takes no arguments and only stores to an atomic.
-    unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+    if !FORKS_ARE_WATCHED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the function takes no arguments and only stores to atomics.
+        unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+    }
+    if let Some(observer) = trace::observer() {
+        device.set_observer(observer);
+    }
+    testing::log_at_exit();
     DEVICE.store(Box::into_raw(Box::new(device)), Ordering::Release);
     opened()
 }
 
 /// In the child of a fork.
 extern "C" fn forget() {
-    DEVICE.store(std::ptr::null_mut(), Ordering::Release);
+    let device = DEVICE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    if !device.is_null() {
+        PARENTS.store(device, Ordering::Release);
+    }
+    OPENING.store(false, Ordering::Release);
 }
 
 /// Opens a device file for the process.
@@ -101,6 +130,25 @@ pub(crate) fn file_of(device: &VirtualKernel, fd: c_int) -> Option<DeviceFile> {
     device.identify(status.st_dev, status.st_ino)
 }
 
+/// Keeps what checks and traces want to know of an ioctl that has succeeded.
+fn note(request: u32, argument: *mut c_void) {
+    const ALLOCATE: u8 = uapi::number(abi::AllocMemoryOfGpu::REQUEST);
+    const FREE: u8 = uapi::number(abi::FreeMemoryOfGpu::REQUEST);
+    match uapi::number(request) {
+        ALLOCATE if check::memory() => {
+            // SAFETY: the ioctl has read and written the struct already; every header has the same.
+            check::allocated(&unsafe { argument.cast::<abi::AllocMemoryOfGpu>().read_unaligned() });
+        }
+        FREE => {
+            // SAFETY: as above.
+            let args = unsafe { argument.cast::<abi::FreeMemoryOfGpu>().read_unaligned() };
+            check::freed(args.handle);
+            trace::forget_names();
+        }
+        _ => {}
+    }
+}
+
 /// # Safety
 /// As the C library's. The argument is passed on whether it was given or not, as the C library itself does.
 #[unsafe(no_mangle)]
@@ -112,17 +160,30 @@ pub(crate) unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mu
         && let Some(file) = file_of(device, fd)
     {
         let request = request as u32;
+        let began = trace::now();
         let injected = testing::injected(request);
         let result = match injected {
             Some(errno) => Err(errno),
             // SAFETY: as the caller promised.
             None => unsafe { device.ioctl(file, request, argument) },
         };
+        if let Some(began) = began {
+            trace::ioctl(request, began, result);
+        }
+        if result.is_ok() && file == DeviceFile::Kfd {
+            note(request, argument);
+        }
         testing::log_ioctl(request, argument, result);
         return match result {
             Ok(()) => 0,
             Err(errno) => fail(errno),
         };
+    }
+    if matches!((request >> 8) as u8, b'K' | b'd')
+        && parents().is_some_and(|device| file_of(device, fd).is_some())
+    {
+        // The kernel's driver knows the process that has opened it, and no other.
+        return fail(Errno::BADF);
     }
     // SAFETY: as the caller promised.
     unsafe { next::ioctl(fd, request, argument) }

@@ -10,18 +10,25 @@
 //! - `ROCR_VIRTUAL_GPUS`: models, separated by commas, each `MODEL` or `MODEL*N`; default `mi210`.
 //! - `ROCR_VIRTUAL_THREADS`: worker threads of the GPUs; default one a core.
 //! - `ROCR_VIRTUAL_TREE`: the folder of the written files; without it each process writes its own when it looks.
+//! - `ROCR_VIRTUAL_TRACE`: the folder where each process leaves what its devices did, a line of JSON for each event.
+//! - `ROCR_VIRTUAL_CHECK`: `memory` to have faults explained, and allocations end with their last page.
 //! - `ROCR_PRELOAD_LOG`: a file that gets a line for each ioctl and mmap of the device; for tests.
-//! - `ROCR_PRELOAD_FAIL`: `IOCTL:ERRNO[:N]`, the N-th such ioctl fails (every one without N); for tests.
+//! - `ROCR_PRELOAD_FAIL`: `IOCTL:ERRNO[:N[+]]`, the N-th such ioctl fails, with `+` all from it on (every one without N);
+//!   for tests.
 #![expect(
     unsafe_code,
     reason = "symbols of the C library, called with pointers of the process"
 )]
+mod check;
 mod device;
 mod files;
+mod hsa;
 mod memory;
 mod next;
+mod objects;
 mod paths;
 mod testing;
+mod trace;
 
 use std::cell::Cell;
 

@@ -2,6 +2,7 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,8 +29,8 @@ const ERRNOS: [(&str, Errno); 8] = [
 struct Injection {
     name: String,
     errno: Errno,
-    /// Which call fails, from 1; `None`: every one.
-    which: Option<u64>,
+    /// Which calls fail, counted from 1.
+    which: RangeInclusive<u64>,
     calls: AtomicU64,
 }
 
@@ -51,7 +52,16 @@ pub(crate) fn injected(request: u32) -> Option<Errno> {
             Some(Injection {
                 name,
                 errno: ERRNOS.iter().find(|(name, _)| *name == errno)?.1,
-                which: parts.next().and_then(|number| number.parse().ok()),
+                which: match parts.next() {
+                    None => 1..=u64::MAX,
+                    Some(text) => match text.strip_suffix('+') {
+                        Some(first) => first.parse().ok()?..=u64::MAX,
+                        None => {
+                            let only = text.parse().ok()?;
+                            only..=only
+                        }
+                    },
+                },
                 calls: AtomicU64::new(0),
             })
         })
@@ -60,10 +70,7 @@ pub(crate) fn injected(request: u32) -> Option<Errno> {
         return None;
     }
     let call = injection.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    injection
-        .which
-        .is_none_or(|which| which == call)
-        .then_some(injection.errno)
+    injection.which.contains(&call).then_some(injection.errno)
 }
 
 fn log() -> Option<&'static File> {
@@ -121,6 +128,24 @@ pub(crate) fn log_ioctl(request: u32, argument: *mut c_void, result: Result<(), 
             ),
     };
     line(&format!("{}{detail} {result}\n", short_name(request)));
+}
+
+/// A line for what the process leaves to the kernel, when it ends.
+pub(crate) fn log_at_exit() {
+    extern "C" fn left() {
+        if let Some(device) = crate::device::opened() {
+            let _inside = crate::Inside::enter();
+            let left = device.holdings();
+            line(&format!(
+                "left queues={} memory={} events={}\n",
+                left.queues, left.memory, left.events
+            ));
+        }
+    }
+    if log().is_some() {
+        // SAFETY: the function takes no arguments and may be called at any time.
+        unsafe { libc::atexit(left) };
+    }
 }
 
 /// A line for a mapping of a device file.

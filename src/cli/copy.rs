@@ -150,6 +150,8 @@ struct Row {
     /// `null` with `--no-verify`.
     verified: Option<bool>,
     error: Option<String>,
+    /// What to try, where that is known.
+    hint: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -395,12 +397,16 @@ impl Work<'_> {
             latency_ns: None,
             verified: None,
             error: None,
+            hint: None,
         };
         let exit = match self.measure(from, to, size, &mut row) {
             Ok(()) if row.verified == Some(false) => Exit::Wrong,
             Ok(()) => Exit::Good,
             Err(CellError::Dispatch(error)) => {
-                row.error = Some(error.to_string());
+                row.error = Some(super::failure::with_causes(&error));
+                if let DispatchError::Runtime(error) = &error {
+                    row.hint = error.hint();
+                }
                 match error {
                     DispatchError::Timeout(_) => Exit::Hang,
                     _ => Exit::Environment,
@@ -412,6 +418,7 @@ impl Work<'_> {
             }
             Err(CellError::Runtime(error)) => {
                 row.error = Some(super::failure::with_causes(&error));
+                row.hint = error.hint();
                 Exit::Environment
             }
         };

@@ -4,7 +4,7 @@
 //! printed.
 use super::units::UnitError;
 use super::values::{AutoError, ValueError};
-use crate::executable::ExecutableError;
+use crate::executable::{ExecutableError, SegmentMemoryError};
 use crate::loader::HsaStatus;
 use crate::runtime::RuntimeError;
 use crate::runtime::driver::DriverError;
@@ -189,12 +189,28 @@ impl From<RuntimeError> for Failure {
 impl Failure {
     /// Why a file's code objects cannot be made into an executable.
     pub fn executable(file: &str, error: &ExecutableError) -> Failure {
+        // Memory that the driver fails to give is no fault of the file.
+        let driver = match error {
+            ExecutableError::Memory(SegmentMemoryError::Driver { source, .. }) => source
+                .downcast_ref::<RuntimeError>()
+                .filter(|error| matches!(error, RuntimeError::Driver(DriverError::System { .. }))),
+            _ => None,
+        };
+        let exit = if driver.is_some() {
+            Exit::Environment
+        } else {
+            Exit::File
+        };
         let failure = Failure::new(
-            Exit::File,
+            exit,
             error.code(),
             format!("{file}: {}", with_causes(error)),
-        );
-        failure.status(error.status())
+        )
+        .status(error.status());
+        match driver.and_then(RuntimeError::hint) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
     }
 }
 

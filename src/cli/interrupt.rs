@@ -25,14 +25,6 @@ pub(super) fn watch() {
     });
 }
 
-/// From now on Ctrl-C does not end this process; it is for somebody else to answer.
-pub(super) fn watch_without_end() {
-    INSTALLED.get_or_init(|| {
-        // Without a handler it ends this process too, which leaves its folder behind and nothing worse.
-        ctrlc::set_handler(|| {}).ok();
-    });
-}
-
 /// Whether Ctrl-C was pressed.
 pub(super) fn requested() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)

@@ -13,6 +13,7 @@ pub mod device;
 mod explain;
 mod export;
 pub mod failure;
+mod forward;
 mod info;
 mod input;
 mod interrupt;
@@ -24,13 +25,14 @@ mod manual;
 pub mod output;
 mod parameters;
 mod run;
+mod run_trace;
 pub mod stats;
 mod target;
 pub mod units;
 mod uri;
 pub mod values;
 
-use crate::runtime::{DeviceSelection, Environment};
+use crate::runtime::{DeviceSelection, Environment, RuntimeError};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use failure::{Exit, Failure};
 use output::{Format, Outcome, Talk};
@@ -213,7 +215,26 @@ fn run(line: &CommandLine) -> ExitCode {
         Command::Run(_) => unreachable!("answered above"),
     });
     let outcome = outcome.unwrap_or_else(|error| Outcome::from(failure::classify(error)));
-    output::emit(&outcome, format, &talk).into()
+    let exit = output::emit(&outcome, format, &talk);
+    warn_of_release_errors(&talk);
+    exit.into()
+}
+
+/// The result stands, whatever could not be given back; the same error is told once.
+fn warn_of_release_errors(talk: &Talk) {
+    let mut told = Vec::new();
+    for error in crate::runtime::take_release_errors() {
+        let error = RuntimeError::from(error);
+        let text = format!("release: {}", failure::with_causes(&error));
+        if told.contains(&text) {
+            continue;
+        }
+        talk.warn(&text);
+        if let Some(hint) = error.hint() {
+            talk.note(hint);
+        }
+        told.push(text);
+    }
 }
 
 /// Help and version are results; anything else that clap says is a wrong command line.

@@ -5,6 +5,8 @@
 use super::Context;
 use super::device::DEFAULT_MODEL;
 use super::failure::{Exit, Failure, reason};
+use super::forward;
+use super::run_trace::RunTrace;
 use crate::runtime::DeviceSelection;
 use crate::runtime::emulated::kernel::VirtualKernel;
 use crate::runtime::emulated::models::Device;
@@ -27,6 +29,12 @@ const NOT_FOUND: &str = "no such program";
 /// Options of `rocr run`.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
+    /// What the program is checked for: memory (accesses outside allocations, with argument and source line).
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    check: Vec<String>,
+    /// Write a trace of what the devices do, for Chrome's tracing page or Perfetto.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// The program and its arguments, behind `--`.
     #[arg(
         required = true,
@@ -75,6 +83,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode> {
                 .into());
         }
     };
+    let checks_memory = super::launch::checks_memory(&args.check)?;
     let device = Device::find(model).map_err(crate::runtime::RuntimeError::from);
     let device = device.map_err(Failure::from)?;
     let library = library()?;
@@ -91,6 +100,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode> {
     })?;
     VirtualKernel::write_tree(&vec![device; count as usize], &tree.0)
         .map_err(|error| Failure::io("write", &tree.0, &error))?;
+    let trace = args.trace.as_deref().map(RunTrace::new).transpose()?;
     let Some((program, rest)) = args.command.split_first() else {
         return Err(Failure::usage("no program is given").into());
     };
@@ -103,9 +113,19 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode> {
     if let Some(threads) = context.threads {
         command.env("ROCR_VIRTUAL_THREADS", threads.to_string());
     }
-    // Ctrl-C is the program's to answer: it goes to the whole foreground group.
-    super::interrupt::watch_without_end();
-    let status = command.status().map_err(|error| {
+    if trace.is_some() {
+        command.env("ROCR_VIRTUAL_TRACE", &tree.0);
+    }
+    if checks_memory {
+        command.env("ROCR_VIRTUAL_CHECK", "memory");
+        // ROCr takes small allocations out of larger ones, whose neighbours could not be told apart.
+        command.env("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1");
+    }
+    forward::begin();
+    let ended = command
+        .spawn()
+        .and_then(|mut child| forward::wait(&mut child));
+    let status = ended.map_err(|error| {
         let what = match error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND.to_owned(),
             _ => reason(&error),
@@ -116,6 +136,10 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode> {
             format!("cannot run {}: {what}", program.to_string_lossy()),
         )
     })?;
+    if let Some(trace) = trace {
+        let names = vec![device.model.product.to_owned(); count as usize];
+        trace.finish(&tree.0, &names)?;
+    }
     let code = match (status.code(), status.signal()) {
         (Some(code), _) => code,
         (None, signal) => 128 + signal.unwrap_or(0),

@@ -132,6 +132,13 @@ const TABLE: [(QueueError, u32, u64, HsaStatus); 16] = [
     (QueueError::Preemption, 30, 0, HsaStatus::ERROR),
 ];
 
+/// `queue_inactive_signal` while the packet processor waits for more scratch memory, for waves of 64 lanes.
+pub const SCRATCH_REQUEST_WAVE64: u64 = 0x1;
+/// The same, for waves of 32 lanes.
+pub const SCRATCH_REQUEST_WAVE32: u64 = 0x400;
+/// The driver's answer that there is none: no request any more, and the queue goes no further.
+pub const SCRATCH_DENIED: u64 = 1 << 63 | SCRATCH_REQUEST_WAVE64;
+
 impl QueueError {
     fn row(self) -> &'static (Self, u32, u64, HsaStatus) {
         &TABLE[self as usize]
@@ -175,7 +182,7 @@ impl QueueError {
             0x20 => Some(Self::PacketUnsupported),
             code if code & 1 << 31 != 0 => Some(Self::WaveTrap),
             // 0x400 is 0x1 for waves of 32 lanes.
-            0x400 => Some(Self::Scratch),
+            SCRATCH_REQUEST_WAVE32 | SCRATCH_DENIED => Some(Self::Scratch),
             code => TABLE
                 .iter()
                 .find(|row| row.2 != 0 && row.2 & code != 0)
@@ -208,6 +215,7 @@ mod tests {
             (0x80, 0x100F),
             (1, 0x1008),
             (0x400, 0x1008),
+            (SCRATCH_DENIED, 0x1008),
             (1 << 29, 41),
             (1 << 30, 42),
             (1 << 31, 0x1016),

@@ -146,6 +146,17 @@ pub mod queue_offset {
     /// `read_dispatch_id_field_base_byte_offset`.
     pub const READ_DISPATCH_ID_FIELD_BASE_BYTE_OFFSET: u64 =
         offset_of!(AmdQueue, read_dispatch_id_field_base_byte_offset) as u64;
+    /// `compute_tmpring_size`.
+    pub const COMPUTE_TMPRING_SIZE: u64 = offset_of!(AmdQueue, compute_tmpring_size) as u64;
+    /// `scratch_resource_descriptor`.
+    pub const SCRATCH_RESOURCE_DESCRIPTOR: u64 =
+        offset_of!(AmdQueue, scratch_resource_descriptor) as u64;
+    /// `scratch_backing_memory_location`.
+    pub const SCRATCH_BACKING_MEMORY_LOCATION: u64 =
+        offset_of!(AmdQueue, scratch_backing_memory_location) as u64;
+    /// `scratch_backing_memory_byte_size`.
+    pub const SCRATCH_BACKING_MEMORY_BYTE_SIZE: u64 =
+        offset_of!(AmdQueue, scratch_backing_memory_byte_size) as u64;
     /// `scratch_wave64_lane_byte_size`, and `queue_properties` behind it.
     pub const SCRATCH_WAVE64_LANE_BYTE_SIZE: u64 =
         offset_of!(AmdQueue, scratch_wave64_lane_byte_size) as u64;

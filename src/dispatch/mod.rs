@@ -16,7 +16,7 @@ mod ring_model;
 mod wire;
 
 pub use crate::loader::HsaStatus;
-pub use exception::QueueError;
+pub use exception::{QueueError, SCRATCH_DENIED, SCRATCH_REQUEST_WAVE32, SCRATCH_REQUEST_WAVE64};
 pub use geometry::{Geometry, GeometryError, KernelRequirements, LaunchLimits, RegisterNeed};
 pub use kernarg::{KernargBuilder, KernargError};
 pub use packet::{

@@ -693,6 +693,12 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// When the driver is too old.
     fn runtime_enable(&self) -> Result<(), DriverError>;
 
+    /// Whether packet processors ask for scratch memory through `queue_inactive_signal`, and this driver answers while
+    /// somebody waits: the codes of the requests are no errors then.
+    fn answers_scratch_requests(&self) -> bool {
+        false
+    }
+
     /// What only an emulated device can tell; `None` on hardware.
     fn instrument(&self) -> Option<&dyn Instrument>;
 }

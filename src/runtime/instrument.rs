@@ -315,6 +315,60 @@ pub struct QueueSnapshot {
     pub packets: Vec<PacketSnapshot>,
 }
 
+/// A dispatch that a device has executed, or was executing when its queue stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DispatchRecord {
+    /// Number of the GPU among the device's, from 0.
+    pub gpu: u32,
+    /// Its queue.
+    pub queue: QueueId,
+    /// Index of its packet.
+    pub packet: u64,
+    /// The kernel descriptor; of a PM4 dispatch, the code's first instruction.
+    pub kernel_object: u64,
+    /// The kernarg segment; 0 for none, and for PM4 dispatches.
+    pub kernarg_address: u64,
+    /// Work-items of a workgroup.
+    pub workgroup_size: [u16; 3],
+    /// Work-items of the grid.
+    pub grid_size: [u32; 3],
+    /// When it was launched, in ns of the host's CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// When it ended; 0 if it did not.
+    pub end_ns: u64,
+}
+
+/// What a copy engine has moved or filled by one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyRecord {
+    /// Number of the GPU among the device's, from 0.
+    pub gpu: u32,
+    /// Its queue.
+    pub queue: QueueId,
+    /// Where from; `None` for a fill.
+    pub from: Option<u64>,
+    /// Where to.
+    pub to: u64,
+    /// Bytes.
+    pub size_bytes: u64,
+    /// When it began, in ns of the host's CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+/// Somebody who is told what a device does, by the threads that do it.
+pub trait Observer: std::fmt::Debug + Send + Sync {
+    /// A dispatch has ended.
+    fn dispatched(&self, record: &DispatchRecord);
+
+    /// A copy engine has worked.
+    fn copied(&self, record: &CopyRecord);
+
+    /// A queue has stopped, at that dispatch if it was one. The process has not been told yet.
+    fn stopped(&self, stop: &QueueStop, dispatch: Option<&DispatchRecord>);
+}
+
 /// What an emulated device can do beyond [`super::driver::Driver`].
 pub trait Instrument: Send + Sync {
     /// How it executes.

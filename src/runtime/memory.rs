@@ -14,6 +14,7 @@ use super::driver::{AllocateMemory, GpuId, MemoryFlags, MemoryHandle};
 use super::error::RuntimeError;
 use super::host_copy;
 use super::process::Process;
+use super::unreleased;
 use crate::loader::DeviceAddr;
 
 /// Allocation granule of every pool (HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE).
@@ -364,13 +365,9 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.process.allocations.free(self.address);
-        let freed = self.process.driver.free_memory(self.handle);
-        debug_assert!(freed.is_ok(), "{freed:?}");
-        let released = self
-            .process
-            .driver
-            .release_address(self.reserved, self.reserved_bytes);
-        debug_assert!(released.is_ok(), "{released:?}");
+        let driver = &self.process.driver;
+        unreleased::note(driver.free_memory(self.handle));
+        unreleased::note(driver.release_address(self.reserved, self.reserved_bytes));
     }
 }
 
@@ -463,8 +460,7 @@ impl LockedHost {
     fn release(&mut self) {
         if !self.bytes.is_empty() {
             self.process.allocations.free(self.address);
-            let freed = self.process.driver.free_memory(self.handle);
-            debug_assert!(freed.is_ok(), "{freed:?}");
+            unreleased::note(self.process.driver.free_memory(self.handle));
         }
     }
 }

@@ -53,6 +53,7 @@ mod selection;
 mod services;
 mod signal;
 pub mod uapi;
+mod unreleased;
 
 pub use self::agent::{Agent, AgentInfo, AgentKind, MAX_QUEUES, QUEUE_SIZES};
 pub use self::blit::Blit;
@@ -77,3 +78,4 @@ pub use self::sdma::Sdma;
 pub use self::selection::DeviceSelection;
 pub use self::services::DeviceOutput;
 pub use self::signal::{Condition, Signal};
+pub use self::unreleased::take_release_errors;

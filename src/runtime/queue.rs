@@ -13,7 +13,6 @@ use super::memory::{Buffer, MemoryPool, PoolKind};
 use super::queue_memory::{ERROR_REASON_OFFSET, RingMemory};
 use super::services::{DeviceOutput, LaunchServices, OutputSink, PRINTF_BUFFER_BYTES};
 use super::signal::Signal;
-use crate::dispatch::QueueError;
 use crate::dispatch::layout::{
     QUEUE_BYTES, QUEUE_PROPERTY_PROFILING, QUEUE_PROPERTY_PTR64, queue_offset,
 };
@@ -21,6 +20,7 @@ use crate::dispatch::packet::{
     AqlPacket, BarrierPacket, FenceScope, Header, PACKET_BYTES, PacketType,
 };
 use crate::dispatch::ring::{self, QueueMemory, RingClosed};
+use crate::dispatch::{QueueError, SCRATCH_REQUEST_WAVE32, SCRATCH_REQUEST_WAVE64};
 use crate::loader::DeviceAddr;
 
 /// Kernarg segments of up to this size come from a queue's pool.
@@ -62,6 +62,8 @@ pub(super) struct QueueShared {
     memory: RingMemory,
     doorbell: RungDoorbell,
     inactive: Signal,
+    /// The packet processor asks for scratch memory through the same signal, and the driver answers.
+    asks_for_scratch: bool,
     kernarg_pool: MemoryPool,
     kernargs: Mutex<Vec<Buffer>>,
     /// Of launches whose handles were dropped before they completed.
@@ -190,6 +192,7 @@ impl Queue {
                 memory,
                 doorbell: RungDoorbell(doorbell),
                 inactive,
+                asks_for_scratch: driver.answers_scratch_requests(),
                 kernarg_pool: MemoryPool {
                     agent: Arc::clone(agent),
                     kind: PoolKind::Kernarg,
@@ -318,12 +321,21 @@ impl QueueShared {
 
     #[inline]
     pub(super) fn has_stopped(&self) -> bool {
-        self.memory.error_reason() != 0 || self.inactive.load() != 0
+        self.memory.error_reason() != 0 || self.inactive_code() != 0
+    }
+
+    /// Why the packet processor has stopped; 0 while it works, or waits for scratch memory.
+    #[inline]
+    fn inactive_code(&self) -> u64 {
+        match self.inactive.load() as u64 {
+            SCRATCH_REQUEST_WAVE64 | SCRATCH_REQUEST_WAVE32 if self.asks_for_scratch => 0,
+            code => code,
+        }
     }
 
     pub(super) fn error(&self) -> Option<QueueError> {
         QueueError::from_exception_mask(self.memory.error_reason())
-            .or_else(|| QueueError::from_inactive_code(self.inactive.load() as u64))
+            .or_else(|| QueueError::from_inactive_code(self.inactive_code()))
     }
 
     pub(super) fn stop(&self) -> Option<QueueStop> {
@@ -433,8 +445,7 @@ impl QueueShared {
 impl Drop for QueueShared {
     fn drop(&mut self) {
         // Before the memory goes that packets in flight use.
-        let destroyed = self.agent.process.driver.destroy_queue(self.created.id);
-        debug_assert!(destroyed.is_ok(), "{destroyed:?}");
+        super::unreleased::note(self.agent.process.driver.destroy_queue(self.created.id));
     }
 }
 

@@ -30,6 +30,12 @@ const ATOMIC_ADD64: u32 = 10 | 0x2f << 25;
 /// Fills with dwords.
 const CONST_FILL: u32 = 11 | 2 << 30;
 const TIMESTAMP_GLOBAL: u32 = 13 | 2 << 8;
+/// Works on caches; of all addresses.
+const GCR: u32 = 17 | 1 << 8;
+/// GLK_WB, GL2_WB.
+const GCR_WRITE_BACK: u32 = 1 << 22 | 1 << 31;
+/// GLK_INV, GLV_INV, GL1_INV, GL2_INV.
+const GCR_INVALIDATE: u32 = 1 << 23 | 1 << 24 | 1 << 25 | 1 << 30;
 
 /// Offsets in the page of pointers.
 const WRITE_POINTER: u64 = 0;
@@ -212,7 +218,15 @@ impl Sdma {
             vec![TIMESTAMP_GLOBAL, low, high]
         };
         packets.push(stamp(signal_offset::START_TS));
+        // Since GFX10 an engine goes by caches that are not coherent with the shaders' by themselves.
+        let caches = self.agent.info.properties.gfx_target_version >= 100_000;
+        if caches {
+            packets.push(vec![GCR, 0, GCR_WRITE_BACK | GCR_INVALIDATE, 0, 0]);
+        }
         packets.extend(work);
+        if caches {
+            packets.push(vec![GCR, 0, GCR_WRITE_BACK, 0, 0]);
+        }
         packets.push(stamp(signal_offset::END_TS));
         let [low, high] = pair(signal.value_address().get());
         // Minus one.
@@ -265,7 +279,6 @@ impl Sdma {
 
 impl Drop for Sdma {
     fn drop(&mut self) {
-        let destroyed = self.agent.process.driver.destroy_queue(self.created.id);
-        debug_assert!(destroyed.is_ok(), "{destroyed:?}");
+        super::unreleased::note(self.agent.process.driver.destroy_queue(self.created.id));
     }
 }

@@ -38,10 +38,10 @@ impl Default for DeviceSelection {
 
 impl DeviceSelection {
     /// Opens the driver; `file_target` is the target of the file that shall run, where there is one.
-    pub(super) fn open(
-        &self,
-        file_target: Option<&TargetId>,
-    ) -> Result<Arc<dyn Driver>, RuntimeError> {
+    ///
+    /// # Errors
+    /// When there is no such device, or it cannot be used.
+    pub fn open(&self, file_target: Option<&TargetId>) -> Result<Arc<dyn Driver>, RuntimeError> {
         match self {
             Self::Kfd(number) => kfd::open(*number).map_err(|error| match error {
                 DriverError::NoDevice { what } => RuntimeError::NoDevice {

@@ -30,8 +30,7 @@ struct Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some((event, _)) = self.event {
-            let destroyed = self.block.process().driver.destroy_event(event);
-            debug_assert!(destroyed.is_ok(), "{destroyed:?}");
+            super::unreleased::note(self.block.process().driver.destroy_event(event));
         }
     }
 }
@@ -211,8 +210,8 @@ impl Signal {
 
     fn raise(&self) {
         if let Some((event, _)) = self.slot.as_ref().and_then(|slot| slot.event) {
-            let raised = self.agent.process.driver.set_event(event);
-            debug_assert!(raised.is_ok(), "{raised:?}");
+            // Who sleeps looks at the value from time to time: an event that is not raised costs time and nothing else.
+            let _raised = self.agent.process.driver.set_event(event);
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const RED_ZONE_BYTES: u64 = 1 << 20;
 const KINDS: [&str; 5] = ["memory", "init", "race", "sync", "all"];
 
 /// Reads `--check`; true if memory is checked.
-pub(super) fn parse(kinds: &[String]) -> Result<bool, Failure> {
+pub(in crate::cli) fn parse(kinds: &[String]) -> Result<bool, Failure> {
     for kind in kinds {
         match kind.as_str() {
             "memory" => {}

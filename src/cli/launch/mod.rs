@@ -17,6 +17,7 @@ mod spec_run;
 mod trace;
 
 pub(super) use arguments::write_content;
+pub(super) use checks::parse as checks_memory;
 
 use super::failure::{Exit, Failure};
 use super::output::Outcome;

@@ -58,6 +58,12 @@ impl Events {
         Some(EventId(free))
     }
 
+    /// How many events there are.
+    pub(super) fn len(&self) -> usize {
+        let exists = |slot: &&AtomicU8| slot.load(Ordering::Relaxed) & EXISTS != 0;
+        self.slots.iter().filter(exists).count()
+    }
+
     pub(super) fn destroy(&self, event: EventId) -> bool {
         let known = self
             .existing(event)

@@ -371,6 +371,18 @@ impl Memory {
         })
     }
 
+    /// Whether an agent maps an object; false for one that there is not.
+    pub(super) fn is_mapped(&self, handle: MemoryHandle) -> bool {
+        let objects = self.lock();
+        let object = objects.map.get(&handle);
+        object.is_some_and(|object| !object.mapped.is_empty())
+    }
+
+    /// How many objects there are.
+    pub(super) fn len(&self) -> usize {
+        self.lock().map.len()
+    }
+
     /// Bytes of an agent's memory that are not taken.
     pub(super) fn available(&self, gpu: GpuId) -> Result<u64, DriverError> {
         let agent = self.agent(gpu, "available_memory")?;

@@ -18,6 +18,7 @@ mod pm4;
 mod pm4_tests;
 mod queue;
 mod scheduler;
+mod scratch;
 mod sdma;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ pub mod vm;
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use self::compute::{ComputeUnits, Units};
@@ -45,7 +46,7 @@ use crate::runtime::driver::{
     Topology, Version, Wait,
 };
 use crate::runtime::instrument::{
-    Access, ExecutionCounters, Instrument, QueueSnapshot, QueueStop, Schedule,
+    Access, ExecutionCounters, Instrument, Observer, QueueSnapshot, QueueStop, Schedule,
 };
 
 /// Name of this driver.
@@ -102,6 +103,8 @@ struct VirtualDevice<C: ComputeUnits> {
     last_queue: AtomicU32,
     first_event: Mutex<bool>,
     sdma: Mutex<HashMap<QueueId, Arc<SdmaQueue>>>,
+    /// Who is told what queues do that are made from then on.
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 impl<C: ComputeUnits> VirtualDevice<C> {
@@ -153,6 +156,7 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             last_queue: AtomicU32::new(0),
             first_event: Mutex::new(true),
             sdma: Mutex::default(),
+            observer: OnceLock::new(),
         })
     }
 
@@ -180,6 +184,7 @@ impl<C: ComputeUnits> VirtualDevice<C> {
 
     fn create_sdma_queue(
         &self,
+        agent: usize,
         gpu: &Gpu<C>,
         request: &CreateQueue,
     ) -> Result<CreatedQueue, DriverError> {
@@ -208,20 +213,27 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             write_pointer: request.write_pointer_address,
             read_pointer: request.read_pointer_address,
             error_reason: request.error_reason_address,
+            gfx12: gpu.device.node_properties(agent as u32).gfx_target_version >= 120_000,
         };
+        let id = QueueId(self.last_queue.fetch_add(1, Ordering::Relaxed));
+        let watch = self.observer.get().map(|observer| sdma::Watch {
+            observer: Arc::clone(observer),
+            gpu: agent as u32,
+            queue: id,
+        });
         let untold = self.memory.files().is_some();
         let queue = SdmaQueue::start(
             Arc::clone(&gpu.vm),
             Arc::clone(&self.events),
             placement,
             untold,
+            watch,
         )
         .map_err(|error| DriverError::Exhausted {
             call: CALL,
             what: format!("no thread for the engine: {error}"),
         })?;
         queue.set_suspended(request.percentage == 0);
-        let id = QueueId(self.last_queue.fetch_add(1, Ordering::Relaxed));
         self.sdma
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -337,7 +349,9 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
         let (agent, gpu) = self.gpu(request.gpu, CALL)?;
         match request.queue_type {
             QueueType::ComputeAql | QueueType::Compute => {}
-            QueueType::Sdma | QueueType::SdmaXgmi => return self.create_sdma_queue(gpu, request),
+            QueueType::Sdma | QueueType::SdmaXgmi => {
+                return self.create_sdma_queue(agent, gpu, request);
+            }
         }
         let argument = |what: String| DriverError::Argument { call: CALL, what };
         let pm4 = request.queue_type == QueueType::Compute;
@@ -387,8 +401,13 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
                 error_reason: request.error_reason_address,
                 error_event: request.error_event,
                 pm4,
+                // The embedded GPU's own clients leave scratch to the compute units.
+                scratch: self.memory.files().map(|_files| {
+                    scratch::ScratchRules::new(&gpu.device.node_properties(agent as u32))
+                }),
             },
             first,
+            self.observer.get().cloned(),
         );
         queue.set_suspended(request.percentage == 0);
         self.scheduler.add(Arc::new(queue));

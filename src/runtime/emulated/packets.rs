@@ -11,7 +11,7 @@ use crate::dispatch::QueueError;
 use crate::dispatch::layout::signal_offset;
 pub(super) use crate::dispatch::packet::PacketType;
 use crate::dispatch::packet::{AmdFormat, AqlPacket, Condition};
-use crate::runtime::instrument::StopReason;
+use crate::runtime::instrument::{DispatchRecord, StopReason};
 
 /// Longest indirect buffer of a PM4 packet, in dwords (the size field has 20 bits).
 const MAX_INDIRECT_DWORDS: u32 = (1 << 20) - 1;
@@ -46,10 +46,19 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let completion_signal = packet.completion_signal();
         let mut start = 0;
         let mut ended = None;
+        if self.placement.scratch.is_some() && state.running == 0 {
+            // A request for scratch memory is about the packet at the read index.
+            self.retire(state)?;
+        }
         let run = match header.packet_type() {
+            PacketType::KERNEL_DISPATCH
+                if !self.has_scratch(&packet.kernel_dispatch(), state.in_flight.is_empty())? =>
+            {
+                return Ok(None);
+            }
             PacketType::KERNEL_DISPATCH => {
                 let request = self.request(index, address, &packet)?;
-                if completion_signal != 0 {
+                if completion_signal != 0 || self.observer.is_some() {
                     start = clock::now();
                 }
                 match self.execute(state, lane, stop, &request)? {
@@ -110,12 +119,28 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         if completion_signal != 0 && start == 0 {
             start = clock::now();
         }
+        let dispatch = packet.kernel_dispatch();
+        let is_dispatch = header.packet_type() == PacketType::KERNEL_DISPATCH;
+        let record = (is_dispatch && self.observer.is_some()).then(|| {
+            Box::new(DispatchRecord {
+                gpu: self.agent as u32,
+                queue: self.id,
+                packet: index,
+                kernel_object: dispatch.kernel_object,
+                kernarg_address: dispatch.kernarg_address,
+                workgroup_size: dispatch.workgroup_size,
+                grid_size: dispatch.grid_size,
+                start_ns: start,
+                end_ns: 0,
+            })
+        });
         let packet = InFlight {
             index,
             header: header.0,
             run,
             completion_signal,
             start,
+            record,
         };
         Ok(Some(Processed { packet, ended }))
     }

@@ -15,7 +15,7 @@ use super::packets::refused;
 use super::queue::{HardwareQueue, InFlight, Launch, State, Stop};
 use crate::dispatch::QueueError;
 use crate::runtime::driver::EventId;
-use crate::runtime::instrument::StopReason;
+use crate::runtime::instrument::{DispatchRecord, StopReason};
 
 /// Operations of type-3 packets.
 mod op {
@@ -148,6 +148,9 @@ impl Packet {
     }
 }
 
+/// A dispatch that was begun, and what its registers asked for.
+type Begun<C> = (Arc<<C as ComputeUnits>::Run>, RegisterDispatch);
+
 impl<C: ComputeUnits> HardwareQueue<C> {
     /// Processes packets until a dispatch begins, a packet has to wait, or nothing is left.
     pub(super) fn launch_pm4(&self, state: &mut State<C>) -> Result<Launch, Stop> {
@@ -176,7 +179,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             let Some(packet) = packet else {
                 return Ok(Launch::Blocked);
             };
-            if let Some(run) = self.begin_pm4(state, &packet)? {
+            if let Some((run, request)) = self.begin_pm4(state, &packet)? {
                 self.advance_pm4(state, packet.dwords)?;
                 let index = state.next;
                 state.running += 1;
@@ -186,6 +189,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                     run: Some(run),
                     completion_signal: 0,
                     start: 0,
+                    record: self.pm4_record(index, &request),
                 });
                 return Ok(Launch::Launched);
             }
@@ -258,7 +262,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     }
 
     /// The run of a dispatch packet; `None` for other packets.
-    fn begin_pm4(&self, state: &State<C>, packet: &Packet) -> Result<Option<Arc<C::Run>>, Stop> {
+    fn begin_pm4(&self, state: &State<C>, packet: &Packet) -> Result<Option<Begun<C>>, Stop> {
         let (dimensions, initiator) = match packet.operation {
             op::DISPATCH_DIRECT => (
                 [packet.word(0), packet.word(1), packet.word(2)],
@@ -281,8 +285,30 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }
         self.compute
             .begin_registers(&request)
-            .map(Some)
+            .map(|run| Some((run, request)))
             .map_err(refused)
+    }
+
+    /// A dispatch for who observes.
+    fn pm4_record(&self, packet: u64, of: &RegisterDispatch) -> Option<Box<DispatchRecord>> {
+        self.observer.as_ref()?;
+        let mut grid_size = of.dimensions;
+        if !of.dimensions_are_threads {
+            for (size, threads) in grid_size.iter_mut().zip(of.threads) {
+                *size = size.saturating_mul(u32::from(threads));
+            }
+        }
+        Some(Box::new(DispatchRecord {
+            gpu: self.agent as u32,
+            queue: self.id,
+            packet,
+            kernel_object: of.entry,
+            kernarg_address: 0,
+            workgroup_size: of.threads,
+            grid_size,
+            start_ns: clock::now(),
+            end_ns: 0,
+        }))
     }
 
     fn process_pm4(&self, state: &mut State<C>, packet: &Packet) -> Result<Done, Stop> {

@@ -18,14 +18,15 @@ use super::cu::{DispatchRequest, Executed, Outcome, Step};
 use super::events::Events;
 use super::packets::Processed;
 use super::pm4::Pm4;
+use super::scratch::ScratchRules;
 use super::vm::{AccessError, AddressSpace, WorkerSlot};
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::{queue_offset, signal_offset};
 use crate::dispatch::packet::{Header, PACKET_BYTES};
 use crate::runtime::driver::{EventId, GpuId, MemoryException, QueueId};
 use crate::runtime::instrument::{
-    Access, ExecutionCounters, FaultKind, FaultRecord, PacketSnapshot, QueueSnapshot, QueueStop,
-    StopReason,
+    Access, DispatchRecord, ExecutionCounters, FaultKind, FaultRecord, Observer, PacketSnapshot,
+    QueueSnapshot, QueueStop, StopReason,
 };
 
 /// Dispatches of one queue that may be in flight at the same time.
@@ -72,6 +73,8 @@ pub(super) struct Placement {
     pub(super) error_event: Option<EventId>,
     /// The ring holds PM4 packets; there is no `amd_queue_t`.
     pub(super) pm4: bool,
+    /// Present where scratch memory is asked for.
+    pub(super) scratch: Option<ScratchRules>,
 }
 
 impl Placement {
@@ -94,6 +97,8 @@ pub(super) struct InFlight<R> {
     pub(super) completion_signal: u64,
     /// GPU clock at the launch; 0 when nobody asked.
     pub(super) start: u64,
+    /// The dispatch, where somebody observes.
+    pub(super) record: Option<Box<DispatchRecord>>,
 }
 
 /// What the lock guards.
@@ -126,6 +131,7 @@ pub(super) struct HardwareQueue<C: ComputeUnits> {
     pub(super) compute: Arc<C>,
     pub(super) events: Arc<Events>,
     pub(super) placement: Placement,
+    pub(super) observer: Option<Arc<dyn Observer>>,
     condition: AtomicU8,
     state: Mutex<State<C>>,
 }
@@ -172,6 +178,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         events: Arc<Events>,
         placement: Placement,
         first: u64,
+        observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         Self {
             id,
@@ -181,6 +188,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             compute,
             events,
             placement,
+            observer,
             condition: AtomicU8::new(RUNNING),
             state: Mutex::new(State {
                 next: first,
@@ -305,12 +313,14 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         };
         packet.run = None;
         let (signal, start) = (packet.completion_signal, packet.start);
+        let record = packet.record.clone();
         state.running -= 1;
         lane.slot.enter();
         let done = self.account(&mut state, outcome).and_then(|()| {
             self.retire(&mut state)?;
             self.complete(signal, start)
         });
+        let good = done.is_ok();
         match done {
             Ok(()) => {
                 self.advance(&mut state, lane, stop);
@@ -318,6 +328,11 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             Err(stop) => self.stop_at(&mut state, index, stop),
         }
         lane.slot.leave();
+        drop(state);
+        if let (Some(observer), Some(mut record), true) = (&self.observer, record, good) {
+            record.end_ns = clock::now();
+            observer.dispatched(&record);
+        }
     }
 
     fn account(&self, state: &mut State<C>, outcome: Outcome) -> Result<(), Stop> {
@@ -420,11 +435,16 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         };
         state.next = index.wrapping_add(1);
         let executed = ended.is_some();
-        if let Some(outcome) = ended {
-            self.account(state, outcome)?;
+        if let Some(outcome) = ended
+            && let Err(stop) = self.account(state, outcome)
+        {
+            // Whoever observes finds what stopped the queue.
+            state.in_flight.push_back(packet);
+            return Err(stop);
         }
         let (running, signal, start) =
             (packet.run.is_some(), packet.completion_signal, packet.start);
+        let record = packet.record.clone().filter(|_| executed);
         state.in_flight.push_back(packet);
         if running {
             state.running += 1;
@@ -434,6 +454,10 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         if signal != 0 || state.in_flight.len() >= MAX_IN_FLIGHT / 2 {
             self.retire(state)?;
             self.complete(signal, start)?;
+        }
+        if let (Some(observer), Some(mut record)) = (&self.observer, record) {
+            record.end_ns = clock::now();
+            observer.dispatched(&record);
         }
         Ok(if executed {
             Launch::Executed
@@ -472,7 +496,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
 
     /// Frees the slots of completed packets, oldest first: a slot is the producer's again once the read index has passed
     /// it, and a kernel may read its packet until it ends.
-    fn retire(&self, state: &mut State<C>) -> Result<(), Stop> {
+    pub(super) fn retire(&self, state: &mut State<C>) -> Result<(), Stop> {
         let mut read = None;
         while let Some(packet) = state.in_flight.front()
             && packet.run.is_none()
@@ -525,6 +549,15 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     /// Stops the queue at a packet: the read index stays, waiters are told, the process goes on.
     fn stop_at(&self, state: &mut State<C>, packet: u64, stop: Stop) {
         self.condition.store(STOPPED, Ordering::Release);
+        if let Some(observer) = &self.observer {
+            let at = state.in_flight.iter().find(|at| at.index == packet);
+            let record = at.and_then(|at| at.record.as_deref());
+            let stop = QueueStop {
+                packet,
+                reason: (*stop.reason).clone(),
+            };
+            observer.stopped(&stop, record);
+        }
         for packet in &state.in_flight {
             if let Some(run) = &packet.run {
                 run.cancel();
@@ -555,7 +588,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }
     }
 
-    fn store_inactive(&self, code: u64) -> Result<(), Stop> {
+    pub(super) fn store_inactive(&self, code: u64) -> Result<(), Stop> {
         let signal = self
             .vm
             .load_u64(self.placement.queue_address() + queue_offset::QUEUE_INACTIVE_SIGNAL)?;

@@ -150,6 +150,11 @@ impl<C: ComputeUnits> Scheduler<C> {
         Some(found)
     }
 
+    /// How many queues there are.
+    pub(super) fn len(&self) -> usize {
+        self.queues().len()
+    }
+
     pub(super) fn find(&self, id: QueueId) -> Option<Arc<HardwareQueue<C>>> {
         self.queues().iter().find(|queue| queue.id == id).cloned()
     }

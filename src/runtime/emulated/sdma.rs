@@ -14,7 +14,8 @@ use super::clock;
 use super::events::Events;
 use super::vm::{AccessError, AddressSpace};
 use crate::dispatch::QueueError;
-use crate::runtime::driver::{DoorbellListener, EventId};
+use crate::runtime::driver::{DoorbellListener, EventId, QueueId};
+use crate::runtime::instrument::{CopyRecord, Observer};
 
 /// Bytes that are moved at a time: less than a cache holds.
 const PIECE_BYTES: u64 = 64 << 10;
@@ -54,6 +55,30 @@ pub(super) struct Placement {
     pub(super) write_pointer: u64,
     pub(super) read_pointer: u64,
     pub(super) error_reason: Option<u64>,
+    /// Rectangles are GFX12's: wider fields at other places.
+    pub(super) gfx12: bool,
+}
+
+/// Who observes a queue, and what it is called.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) gpu: u32,
+    pub(super) queue: QueueId,
+}
+
+impl Watch {
+    fn copied(&self, from: Option<u64>, to: u64, size_bytes: u64, start_ns: u64) {
+        self.observer.copied(&CopyRecord {
+            gpu: self.gpu,
+            queue: self.queue,
+            from,
+            to,
+            size_bytes,
+            start_ns,
+            end_ns: clock::now(),
+        });
+    }
 }
 
 /// A queue.
@@ -68,6 +93,7 @@ pub(super) struct SdmaQueue {
     stopping: AtomicBool,
     /// Nobody tells of the doorbell.
     untold: bool,
+    watch: Option<Watch>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -94,6 +120,7 @@ impl SdmaQueue {
         events: Arc<Events>,
         placement: Placement,
         untold: bool,
+        watch: Option<Watch>,
     ) -> std::io::Result<Arc<Self>> {
         let queue = Arc::new(Self {
             vm,
@@ -103,6 +130,7 @@ impl SdmaQueue {
             suspended: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             untold,
+            watch,
             thread: Mutex::default(),
         });
         let own = Arc::clone(&queue);
@@ -235,8 +263,17 @@ impl SdmaQueue {
         if dwords > available {
             return unsupported;
         }
+        let start = self.watch.as_ref().map_or(0, |_| clock::now());
+        let told = |from: Option<u64>, to: u64, size_bytes: u64| {
+            if let Some(watch) = &self.watch {
+                watch.copied(from, to, size_bytes, start);
+            }
+        };
         match operation {
-            op::COPY if sub == COPY_RECTANGLE => self.copy_rectangle(at, piece, quiesce)?,
+            op::COPY if sub == COPY_RECTANGLE => {
+                let bytes = self.copy_rectangle(at, piece, quiesce)?;
+                told(Some(self.address(at, 1)?), self.address(at, 6)?, bytes);
+            }
             op::COPY => {
                 let bytes = u64::from(self.dword(at, 1)? & 0x3fff_ffff) + 1;
                 let (from, to) = (self.address(at, 3)?, self.address(at, 5)?);
@@ -250,6 +287,7 @@ impl SdmaQueue {
                     // Memory may be taken away between two pieces; each is checked anew.
                     quiesce();
                 }
+                told(Some(from), to, bytes);
             }
             op::CONST_FILL => {
                 let to = self.address(at, 1)?;
@@ -273,6 +311,7 @@ impl SdmaQueue {
                     done += len;
                     quiesce();
                 }
+                told(None, to, bytes);
             }
             op::WRITE => {
                 let to = self.address(at, 1)?;
@@ -334,16 +373,24 @@ struct Image {
 impl SdmaQueue {
     /// `COPY` with rows and slices: each image is an address, a place in it, and the distances of its rows and slices in
     /// elements; counts and distances are less one.
-    fn copy_rectangle(&self, at: u64, piece: &mut [u8], quiesce: &dyn Fn()) -> Result<(), Stop> {
+    /// Gives the bytes that were copied.
+    fn copy_rectangle(&self, at: u64, piece: &mut [u8], quiesce: &dyn Fn()) -> Result<u64, Stop> {
+        // Bits of places and sizes in a plane, of depths, of distances of rows and of slices, and the row's first bit.
+        let (plane, depth_bits, row_bits, row_at, slice_bits) = if self.placement.gfx12 {
+            (16, 14, 16, 16, 32)
+        } else {
+            (14, 13, 19, 13, 28)
+        };
+        let field = |word: u32, first: u32, bits: u32| u64::from(word) >> first & ((1 << bits) - 1);
         let element = 1u64 << (self.dword(at, 0)? >> 29);
         let image = |first: u64| -> Result<Image, Stop> {
             let base = self.address(at, first)?;
             let place = self.dword(at, first + 2)?;
-            let (x, y) = (u64::from(place & 0x3fff), u64::from(place >> 16 & 0x3fff));
+            let (x, y) = (field(place, 0, plane), field(place, 16, plane));
             let depth = self.dword(at, first + 3)?;
-            let z = u64::from(depth & 0x1fff);
-            let row = (u64::from(depth >> 13) + 1) * element;
-            let slice = (u64::from(self.dword(at, first + 4)? & 0x0fff_ffff) + 1) * element;
+            let z = field(depth, 0, depth_bits);
+            let row = (field(depth, row_at, row_bits) + 1) * element;
+            let slice = (field(self.dword(at, first + 4)?, 0, slice_bits) + 1) * element;
             let offset = x * element + y * row + z * slice;
             Ok(Image {
                 origin: base.wrapping_add(offset),
@@ -353,9 +400,9 @@ impl SdmaQueue {
         };
         let (from, to) = (image(1)?, image(6)?);
         let size = self.dword(at, 11)?;
-        let width = (u64::from(size & 0x3fff) + 1) * element;
-        let height = u64::from(size >> 16 & 0x3fff) + 1;
-        let slices = u64::from(self.dword(at, 12)? & 0x1fff) + 1;
+        let width = (field(size, 0, plane) + 1) * element;
+        let height = field(size, 16, plane) + 1;
+        let slices = field(self.dword(at, 12)?, 0, depth_bits) + 1;
         for z in 0..slices {
             for y in 0..height {
                 let start = |image: Image| {
@@ -376,7 +423,7 @@ impl SdmaQueue {
                 }
             }
         }
-        Ok(())
+        Ok(width * height * slices)
     }
 }
 

@@ -9,9 +9,11 @@ use rustix::io::Errno;
 use super::memory::{self, Objects};
 use super::{Events, Gpu, KfdDriver, Pages, lock, permission, sys, topology};
 use crate::runtime::driver::{
-    AllocateMemory, Apertures, DriverError, GpuId, MemoryFlags, MemoryHandle, Topology, Version,
+    AllocateMemory, Apertures, Driver as _, DriverError, GpuId, MemoryFlags, MemoryHandle,
+    Topology, Version,
 };
 use crate::runtime::uapi::{drm, kfd as abi};
+use crate::runtime::unreleased;
 
 /// The device file.
 const KFD: &str = "/dev/kfd";
@@ -71,6 +73,7 @@ impl KfdDriver {
             queues: Mutex::default(),
             pages: Mutex::new(HashMap::new()),
             events: Mutex::new(Events::default()),
+            is_enabled: false,
             kfd,
         };
         // From here on dropping the driver undoes what was done.
@@ -111,6 +114,7 @@ impl KfdDriver {
                     ..abi::RuntimeEnable::default()
                 },
             )?;
+            self.is_enabled = true;
         }
         let mut xnack = abi::SetXnackMode { xnack_enabled: -1 };
         // GPUs without the mode refuse the question.
@@ -176,6 +180,31 @@ impl KfdDriver {
 
 impl Drop for KfdDriver {
     fn drop(&mut self) {
+        let queues = lock(&self.queues).ids();
+        for queue in queues {
+            let destroyed = self.destroy_queue(queue);
+            if destroyed.is_err() {
+                // It may still use them.
+                let buffers = lock(&self.queues).buffers(queue);
+                let mut objects = lock(&self.objects);
+                buffers.into_iter().for_each(|handle| objects.keep(handle));
+            }
+            unreleased::note(destroyed);
+        }
+        let events = {
+            let mut events = lock(&self.events);
+            let memory = events.memory.take();
+            let left = std::mem::take(&mut events.left);
+            left.into_iter().chain(memory)
+        };
+        for event in events {
+            // There is no later time to try again.
+            let destroyed = self.destroy_event(event).or_else(|error| {
+                unreleased::note(Err(error));
+                self.destroy_event(event)
+            });
+            unreleased::note(destroyed);
+        }
         let pages: Vec<Pages> = lock(&self.pages).drain().map(|(_, pages)| pages).collect();
         let mut objects = lock(&self.objects);
         for (handle, address) in pages
@@ -183,13 +212,15 @@ impl Drop for KfdDriver {
             .filter_map(|of| of.doorbells)
             .chain(pages.iter().filter_map(|of| of.flush))
         {
-            // The kernel releases what is left when the file is closed.
-            let _freed = objects.free(&self.kfd, handle);
-            let _released = objects.release(address);
+            unreleased::note(objects.free(&self.kfd, handle));
+            unreleased::note(objects.release(address));
+        }
+        for error in objects.free_rest(&self.kfd) {
+            unreleased::note(Err(error));
         }
         drop(objects);
-        if self.version.minor >= RUNTIME_ENABLE_MINOR {
-            let _disabled = sys::ioctl(&self.kfd, &mut abi::RuntimeEnable::default());
+        if self.is_enabled {
+            unreleased::note(sys::ioctl(&self.kfd, &mut abi::RuntimeEnable::default()));
         }
     }
 }

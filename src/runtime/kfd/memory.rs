@@ -44,6 +44,10 @@ pub(super) struct Objects {
     /// Addresses handed out: to start and bytes of the reservation around them.
     reserved: BTreeMap<u64, (u64, u64)>,
     objects: BTreeMap<MemoryHandle, Object>,
+    /// Reservations that were given back while memory was there that could not be freed: a GPU may still reach it.
+    given_back: BTreeSet<u64>,
+    /// Memory that the kernel keeps until the process ends.
+    kept: BTreeSet<MemoryHandle>,
 }
 
 /// The flags that the kernel is sent for what the runtime asks for.
@@ -95,14 +99,20 @@ impl Objects {
         Ok(address)
     }
 
-    /// Gives addresses back, with what the host has mapped there.
+    /// Gives addresses back, with what the host has mapped there; they stay reserved while memory of a GPU is there.
     pub(super) fn release(&mut self, address: u64) -> Result<(), DriverError> {
-        let Some((start, len)) = self.reserved.remove(&address) else {
+        let Some(&(start, len)) = self.reserved.get(&address) else {
             return Err(DriverError::Argument {
                 call: "release_address",
                 what: format!("{address:#x} was not reserved"),
             });
         };
+        let inside = |object: &Object| (start..start + len).contains(&object.address);
+        if self.objects.values().any(inside) {
+            self.given_back.insert(address);
+            return Ok(());
+        }
+        self.reserved.remove(&address);
         // SAFETY: the range was reserved here, and its owner gives it back.
         unsafe { sys::unmap(start, len) }
     }
@@ -260,17 +270,44 @@ impl Objects {
         result
     }
 
+    /// Leaves memory to the kernel, which refuses to free the event page before the process ends.
+    pub(super) fn keep(&mut self, handle: MemoryHandle) {
+        self.kept.insert(handle);
+    }
+
+    /// Frees memory, and unmaps it first: the kernel frees nothing that a GPU has mapped. What it refuses stays, for
+    /// [`free_rest`](Self::free_rest).
     pub(super) fn free(&mut self, kfd: &OwnedFd, handle: MemoryHandle) -> Result<(), DriverError> {
+        if self.kept.contains(&handle) {
+            return Ok(());
+        }
         let object = self
             .objects
             .get(&handle)
             .ok_or_else(|| unknown(handle, "free_memory"))?;
         let mapped: Vec<GpuId> = object.mapped.iter().copied().collect();
-        // What cannot be unmapped is unmapped by the free.
-        let unmapped = self.unmap(kfd, handle, &mapped);
-        self.objects.remove(&handle);
+        self.unmap(kfd, handle, &mapped)?;
         sys::ioctl(kfd, &mut abi::FreeMemoryOfGpu { handle: handle.0 })?;
-        unmapped
+        self.objects.remove(&handle);
+        Ok(())
+    }
+
+    /// Frees what could not be freed before and gives its addresses back; gives the errors of what stays.
+    pub(super) fn free_rest(&mut self, kfd: &OwnedFd) -> Vec<DriverError> {
+        let left: Vec<MemoryHandle> = self.objects.keys().copied().collect();
+        let freed: Vec<_> = left
+            .into_iter()
+            .map(|handle| self.free(kfd, handle))
+            .collect();
+        let released: Vec<_> = std::mem::take(&mut self.given_back)
+            .into_iter()
+            .map(|address| self.release(address))
+            .collect();
+        freed
+            .into_iter()
+            .chain(released)
+            .filter_map(Result::err)
+            .collect()
     }
 }
 

@@ -4,7 +4,8 @@
 //! runtime above the trait [`Driver`], nor that there are devices that are no hardware.
 //!
 //! Opening a device is: version, topology, render nodes, apertures, VMs, memory policy, the page of flush registers,
-//! exceptions of queues. Everything is released in reverse order, also when opening fails half-way.
+//! exceptions of queues. Everything is released in reverse order, also when opening fails half-way. What the kernel would
+//! not take back is kept, and tried again when the driver goes: a GPU may still reach it.
 #![expect(
     unsafe_code,
     reason = "headers in memory that devices read, doorbells, mappings"
@@ -14,6 +15,7 @@ mod memory;
 mod permission;
 mod queue;
 mod save_area;
+mod scratch;
 mod sys;
 mod topology;
 
@@ -62,6 +64,8 @@ pub(super) struct KfdDriver {
     /// Where the flush registers of a GPU are, and its doorbells.
     pages: Mutex<HashMap<GpuId, Pages>>,
     events: Mutex<Events>,
+    /// Exceptions of queues are turned on.
+    is_enabled: bool,
     /// Last: everything above is released through it.
     kfd: OwnedFd,
 }
@@ -76,6 +80,8 @@ struct Pages {
 #[derive(Debug, Default)]
 struct Events {
     memory: Option<EventId>,
+    /// Those that the kernel would not take back.
+    left: Vec<EventId>,
     exception: Option<MemoryException>,
 }
 
@@ -291,6 +297,10 @@ impl Driver for KfdDriver {
         if request.event_type == EventType::Memory {
             lock(&self.events).memory = Some(id);
         }
+        if let Some(page) = request.event_page {
+            // The kernel writes to it from now on, and keeps it.
+            lock(&self.objects).keep(page);
+        }
         Ok(CreatedEvent {
             id,
             slot_index: args.event_slot_index,
@@ -298,13 +308,17 @@ impl Driver for KfdDriver {
     }
 
     fn destroy_event(&self, event: EventId) -> Result<(), DriverError> {
-        sys::ioctl(
+        let destroyed = sys::ioctl(
             &self.kfd,
             &mut abi::DestroyEvent {
                 event_id: event.0,
                 pad: 0,
             },
-        )
+        );
+        if destroyed.is_err() {
+            lock(&self.events).left.push(event);
+        }
+        destroyed
     }
 
     fn set_event(&self, event: EventId) -> Result<(), DriverError> {
@@ -365,10 +379,12 @@ impl Driver for KfdDriver {
                 continue;
             }
             look = now;
+            self.serve_scratch();
             let events: Vec<EventId> = wait
                 .event
                 .into_iter()
                 .chain(lock(&self.events).memory)
+                .chain(self.scratch_events())
                 .collect();
             let sleep = match (spins, wait.deadline) {
                 (true, _) => Duration::ZERO,
@@ -425,6 +441,10 @@ impl Driver for KfdDriver {
     fn runtime_enable(&self) -> Result<(), DriverError> {
         // Opening enabled it, where the kernel has it.
         Ok(())
+    }
+
+    fn answers_scratch_requests(&self) -> bool {
+        true
     }
 
     fn instrument(&self) -> Option<&dyn Instrument> {

@@ -7,12 +7,15 @@ use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use super::save_area::QueueSizes;
+use super::scratch::AqlQueue;
 use super::{Gpu, KfdDriver, lock, sys};
+use crate::dispatch::layout::queue_offset;
 use crate::runtime::driver::{
     AllocateMemory, CreateQueue, CreatedQueue, Doorbell, DriverError, GpuId, MemoryFlags,
     MemoryHandle, QueueId, QueueType,
 };
 use crate::runtime::uapi::kfd as abi;
+use crate::runtime::unreleased;
 
 /// Doorbells of a process on a GPU: 1024 of 8 bytes.
 pub(super) const DOORBELL_BYTES: u64 = 8192;
@@ -22,8 +25,8 @@ const PAGE_BYTES: u64 = 4096;
 
 /// A buffer that belongs to a queue.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    address: u64,
+pub(super) struct Part {
+    pub(super) address: u64,
     handle: MemoryHandle,
 }
 
@@ -33,6 +36,9 @@ struct Queue {
     ring: (u64, u32),
     error_reason: Option<u64>,
     parts: Vec<Part>,
+    /// Where it lies, if it takes AQL packets.
+    aql: Option<AqlQueue>,
+    scratch: Option<Part>,
 }
 
 /// All queues.
@@ -54,6 +60,37 @@ impl Queues {
             .filter(|queue| queue.gpu == gpu)
             .filter_map(|queue| queue.error_reason)
             .collect()
+    }
+
+    /// The queues that take AQL packets.
+    pub(super) fn aql(&self) -> impl Iterator<Item = (QueueId, GpuId, AqlQueue)> {
+        self.0
+            .iter()
+            .filter_map(|(id, queue)| Some((*id, queue.gpu, queue.aql?)))
+    }
+
+    pub(super) fn take_scratch(&mut self, id: QueueId) -> Option<Part> {
+        self.0.get_mut(&id)?.scratch.take()
+    }
+
+    pub(super) fn keep_scratch(&mut self, id: QueueId, part: Part) {
+        if let Some(queue) = self.0.get_mut(&id) {
+            queue.scratch = Some(part);
+        }
+    }
+
+    /// The buffers of a queue that could not be destroyed.
+    pub(super) fn buffers(&self, id: QueueId) -> Vec<MemoryHandle> {
+        let queue = self.0.get(&id);
+        let parts = queue
+            .into_iter()
+            .flat_map(|queue| queue.parts.iter().chain(&queue.scratch));
+        parts.map(|part| part.handle).collect()
+    }
+
+    /// The queues that are left.
+    pub(super) fn ids(&self) -> Vec<QueueId> {
+        self.0.keys().copied().collect()
     }
 }
 
@@ -105,6 +142,14 @@ impl KfdDriver {
                 ring: (request.ring_address, ring_size),
                 error_reason: request.error_reason_address,
                 parts,
+                aql: (request.queue_type == QueueType::ComputeAql).then_some(AqlQueue {
+                    address: request
+                        .read_pointer_address
+                        .wrapping_sub(queue_offset::READ_DISPATCH_ID),
+                    ring_address: request.ring_address,
+                    ring_bytes: request.ring_bytes,
+                }),
+                scratch: None,
             },
         );
         Ok(CreatedQueue {
@@ -164,7 +209,12 @@ impl KfdDriver {
     }
 
     /// Memory for a queue's own use: of the GPU and not the host's, or of the host.
-    fn part(&self, gpu: GpuId, flags: MemoryFlags, size_bytes: u64) -> Result<Part, DriverError> {
+    pub(super) fn part(
+        &self,
+        gpu: GpuId,
+        flags: MemoryFlags,
+        size_bytes: u64,
+    ) -> Result<Part, DriverError> {
         let mut objects = lock(&self.objects);
         let address = objects.reserve(size_bytes, PAGE_BYTES)?;
         let undo = |objects: &mut super::Objects, error| {
@@ -198,28 +248,36 @@ impl KfdDriver {
         })
     }
 
-    fn free_parts(&self, parts: Vec<Part>) {
+    pub(super) fn free_parts(&self, parts: Vec<Part>) {
         let mut objects = lock(&self.objects);
         for part in parts.into_iter().rev() {
-            // The kernel releases what is left when the file is closed.
-            let _freed = objects.free(&self.kfd, part.handle);
-            let _released = objects.release(part.address);
+            unreleased::note(objects.free(&self.kfd, part.handle));
+            unreleased::note(objects.release(part.address));
         }
     }
 
     pub(super) fn destroy_queue_with_memory(&self, id: QueueId) -> Result<(), DriverError> {
-        let queue = lock(&self.queues)
-            .0
-            .remove(&id)
-            .ok_or_else(|| unknown(id, "destroy_queue"))?;
-        sys::ioctl(
-            &self.kfd,
-            &mut abi::DestroyQueue {
-                queue_id: id.0,
-                pad: 0,
-            },
-        )?;
-        self.free_parts(queue.parts);
+        if !lock(&self.queues).0.contains_key(&id) {
+            return Err(unknown(id, "destroy_queue"));
+        }
+        let destroy = || {
+            sys::ioctl(
+                &self.kfd,
+                &mut abi::DestroyQueue {
+                    queue_id: id.0,
+                    pad: 0,
+                },
+            )
+        };
+        // The queue's memory is going to be freed, whatever becomes of the queue: it is worth a second try.
+        destroy().or_else(|error| {
+            unreleased::note(Err(error));
+            destroy()
+        })?;
+        let queue = lock(&self.queues).0.remove(&id);
+        if let Some(queue) = queue {
+            self.free_parts(queue.parts.into_iter().chain(queue.scratch).collect());
+        }
         Ok(())
     }
 }

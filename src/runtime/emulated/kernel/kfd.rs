@@ -1,5 +1,6 @@
 //! The ioctls of `/dev/kfd`. Follows kfd_chardev.c in what is checked and which errno tells it.
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -64,9 +65,7 @@ impl VirtualKernel {
             GetProcessAperturesNew => |args| self.get_apertures_new(args);
             AcquireVm => |args| self.device.acquire_vm(GpuId(args.gpu_id)).map_err(errno);
             AllocMemoryOfGpu => |args| self.alloc_memory(args);
-            FreeMemoryOfGpu => |args| {
-                self.device.free_memory(MemoryHandle(args.handle)).map_err(errno)
-            };
+            FreeMemoryOfGpu => |args| self.free_memory(args);
             MapMemoryToGpu => |args| self.map_memory(args);
             UnmapMemoryFromGpu => |args| self.unmap_memory(args);
             // All compute units are one pool of host threads.
@@ -256,6 +255,18 @@ impl VirtualKernel {
         Ok(())
     }
 
+    fn free_memory(&self, args: &abi::FreeMemoryOfGpu) -> Result<(), Errno> {
+        if args.handle != 0 && args.handle == self.event_page.load(Ordering::Relaxed) {
+            // The driver writes to it until the process ends.
+            return Err(Errno::PERM);
+        }
+        let handle = MemoryHandle(args.handle);
+        if self.device.memory.is_mapped(handle) {
+            return Err(Errno::BUSY);
+        }
+        self.device.free_memory(handle).map_err(errno)
+    }
+
     fn map_memory(&self, args: &mut abi::MapMemoryToGpu) -> Result<(), Errno> {
         let done = &mut args.n_success;
         self.each_gpu(args.device_ids_array_ptr, args.n_devices, done, |gpu| {
@@ -311,6 +322,9 @@ impl VirtualKernel {
                 event_page: page,
             })
             .map_err(errno)?;
+        if let Some(page) = page {
+            self.event_page.store(page.0, Ordering::Relaxed);
+        }
         args.event_id = created.id.0;
         args.event_slot_index = created.slot_index;
         args.event_trigger_data = created.id.0;

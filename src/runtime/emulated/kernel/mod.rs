@@ -16,6 +16,8 @@ mod tree;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
 
@@ -26,7 +28,7 @@ use super::memory::Files;
 use super::models::Device;
 use super::vm::Backing;
 use crate::runtime::driver::{DriverError, GpuId, MemoryFlags};
-use crate::runtime::instrument::Schedule;
+use crate::runtime::instrument::{Observer, Schedule};
 use crate::runtime::uapi::{self, Ioctl};
 
 /// Minor number of the first render node.
@@ -63,6 +65,19 @@ type Identity = (u64, u64);
 pub struct VirtualKernel {
     device: VirtualDevice<Units>,
     identities: Vec<(Identity, DeviceFile)>,
+    /// The memory of the event page, which is kept until the process ends; 0: none yet.
+    event_page: AtomicU64,
+}
+
+/// What a process has made and not released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holdings {
+    /// Queues of all kinds.
+    pub queues: usize,
+    /// Buffer objects, without the event page.
+    pub memory: usize,
+    /// Events.
+    pub events: usize,
 }
 
 impl VirtualKernel {
@@ -87,6 +102,7 @@ impl VirtualKernel {
         let mut kernel = Self {
             device,
             identities: Vec::new(),
+            event_page: AtomicU64::new(0),
         };
         for file in kernel.files().collect::<Vec<_>>() {
             let status = kernel
@@ -110,6 +126,30 @@ impl VirtualKernel {
             threads,
             deterministic: false,
         });
+    }
+
+    /// A word of a GPU's memory; `None` where nothing is mapped.
+    #[must_use]
+    pub fn load_u64(&self, gpu: usize, address: u64) -> Option<u64> {
+        self.device.gpus.get(gpu)?.vm.load_u64(address).ok()
+    }
+
+    /// Who is told what queues do that are made from now on; the first one stays.
+    pub fn set_observer(&self, observer: Arc<dyn Observer>) {
+        self.device.observer.get_or_init(|| observer);
+    }
+
+    /// What the process holds.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        let sdma = self.device.sdma.lock();
+        let sdma = sdma.unwrap_or_else(PoisonError::into_inner).len();
+        let page = usize::from(self.event_page.load(Ordering::Relaxed) != 0);
+        Holdings {
+            queues: self.device.scheduler.len() + sdma,
+            memory: self.device.memory.len() - page,
+            events: self.device.events.len(),
+        }
     }
 
     fn files(&self) -> impl Iterator<Item = DeviceFile> {
