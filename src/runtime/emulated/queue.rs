@@ -142,6 +142,8 @@ pub(super) struct Stop {
     pub(super) error: QueueError,
     /// Boxed: it is rare, and results that carry it are not.
     pub(super) reason: Box<StopReason>,
+    /// The dispatch that was executed at once, where somebody observes.
+    record: Option<Box<DispatchRecord>>,
 }
 
 impl Stop {
@@ -149,6 +151,7 @@ impl Stop {
         Self {
             error,
             reason: Box::new(reason),
+            record: None,
         }
     }
 }
@@ -438,9 +441,11 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         if let Some(outcome) = ended
             && let Err(stop) = self.account(state, outcome)
         {
-            // Whoever observes finds what stopped the queue.
-            state.in_flight.push_back(packet);
-            return Err(stop);
+            // The packet is not in flight any more: its slot stays as it is.
+            return Err(Stop {
+                record: packet.record,
+                ..stop
+            });
         }
         let (running, signal, start) =
             (packet.run.is_some(), packet.completion_signal, packet.start);
@@ -551,12 +556,14 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         self.condition.store(STOPPED, Ordering::Release);
         if let Some(observer) = &self.observer {
             let at = state.in_flight.iter().find(|at| at.index == packet);
-            let record = at.and_then(|at| at.record.as_deref());
-            let stop = QueueStop {
+            let record = at
+                .and_then(|at| at.record.as_ref())
+                .or(stop.record.as_ref());
+            let told = QueueStop {
                 packet,
                 reason: (*stop.reason).clone(),
             };
-            observer.stopped(&stop, record);
+            observer.stopped(&told, record.map(|record| &**record));
         }
         for packet in &state.in_flight {
             if let Some(run) = &packet.run {
