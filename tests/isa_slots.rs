@@ -108,8 +108,8 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         families: &[IsaFamily::Gfx1250],
         encoding: "VOP3P",
-        opcodes: &[136..=136],
-        reason: "the sweep tries opcodes of 7 bits; LLVM decodes it",
+        opcodes: &[128..=136],
+        reason: "the sweep tries opcodes of 7 bits; LLVM decodes these",
     },
     Exception {
         families: &[IsaFamily::Gfx1250],

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use self::barriers::{NamedBarriers, Standing};
 use super::launch::Launch;
 use super::program::{Cache, Program};
 use super::tally::Tally;
@@ -16,6 +17,10 @@ use super::wave::{CodeMap, Cx, Env, Event, layout};
 use crate::loader::target::FlatScratch;
 use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
 use crate::runtime::instrument::{FaultKind, FaultRecord, WaveSnapshot, WaveState};
+
+mod barriers;
+#[cfg(test)]
+mod barriers_tests;
 
 /// Instructions between two looks at whoever wants the worker: a few microseconds, 20 with slow memory instructions.
 const SLICE: i64 = 512;
@@ -59,18 +64,7 @@ struct Wave {
     program: Arc<Program>,
     pc: u32,
     state: WaveState,
-    split: Split,
-}
-
-/// Where a wave stands with its workgroup's split barrier.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Split {
-    /// It has signalled, and not all others have.
-    signalled: bool,
-    /// All have, and it has not waited for that yet.
-    complete: bool,
-    /// It waits.
-    waits: bool,
+    standing: Standing,
 }
 
 impl Wave {
@@ -116,28 +110,30 @@ pub(super) struct Group {
     lds: Vec<Line>,
     /// The wave whose turn it is.
     cursor: usize,
+    named: NamedBarriers,
 }
 
 #[cfg(test)]
 impl Group {
-    /// A workgroup of `waves` with blank registers, to execute `program` from its entry; `scratch_bytes` for each.
+    /// A workgroup of waves with blank registers, to execute `program` from its entry.
     pub(super) fn bare(
         program: &Arc<Program>,
-        waves: usize,
         lds_bytes: usize,
         scratch_bytes: usize,
+        waves: usize,
     ) -> Self {
-        let wave = || {
+        let wave = |number: usize| {
             let mut wave = Wave {
                 block: Vec::new(),
                 scratch: Vec::new(),
                 program: Arc::clone(program),
                 pc: program.index_of(program.key.entry).unwrap_or(u32::MAX),
                 state: WaveState::Running,
-                split: Split::default(),
+                standing: Standing::default(),
             };
             zeroed(&mut wave.block, program.key.shape.block_bytes());
             zeroed(&mut wave.scratch, scratch_bytes);
+            wave.set_dword(layout::WAVE_NUMBER, number as u32);
             wave
         };
         let mut lds = Vec::new();
@@ -145,10 +141,11 @@ impl Group {
         Self {
             id: [0; 3],
             size: [1; 3],
-            waves: (0..waves).map(|_| wave()).collect(),
+            waves: (0..waves).map(wave).collect(),
             used: waves,
             lds,
             cursor: 0,
+            named: NamedBarriers::default(),
         }
     }
 
@@ -197,6 +194,7 @@ impl Group {
             used: 0,
             lds: Vec::new(),
             cursor: 0,
+            named: NamedBarriers::default(),
         }
     }
 
@@ -205,6 +203,7 @@ impl Group {
         self.id = id;
         self.size = launch.group_size(id);
         self.cursor = 0;
+        self.named = NamedBarriers::default();
         zeroed(&mut self.lds, launch.lds_bytes as usize);
         let items: u32 = self.size.iter().product();
         let lanes = launch.shape.lanes;
@@ -216,7 +215,7 @@ impl Group {
                 program: Arc::clone(program),
                 pc: 0,
                 state: WaveState::Ended,
-                split: Split::default(),
+                standing: Standing::default(),
             });
         }
         let start = program.index_of(program.key.entry).unwrap_or(u32::MAX);
@@ -230,7 +229,7 @@ impl Group {
             }
             wave.pc = start;
             wave.state = WaveState::Running;
-            wave.split = Split::default();
+            wave.standing = Standing::default();
             // the rows of micro-ops are written before they are read
             let registers = launch.shape.temp(0) as usize;
             zeroed_before(&mut wave.block, launch.shape.block_bytes(), registers);
@@ -243,6 +242,7 @@ impl Group {
             let exec = if live == 64 { !0 } else { (1 << live) - 1 };
             wave.set_pair(layout::EXEC, exec);
             wave.set_pair(layout::COUNTED_EXEC, exec);
+            wave.set_dword(layout::WAVE_NUMBER, index as u32);
             let (x, y, z) = (
                 launch.shape.vgpr(0),
                 launch.shape.vgpr(1),
@@ -321,7 +321,8 @@ impl Group {
     fn release_barrier(&mut self) -> Option<usize> {
         let waves = &mut self.waves[..self.used];
         let waits = |wave: &Wave| {
-            wave.state == WaveState::Ended || wave.state == WaveState::Barrier && !wave.split.waits
+            wave.state == WaveState::Ended
+                || wave.state == WaveState::Barrier && !wave.standing.waits()
         };
         if !waves.iter().all(waits) {
             return None;
@@ -334,26 +335,6 @@ impl Group {
             }
         }
         Some(released)
-    }
-
-    /// Completes the split barrier once all waves that live have signalled.
-    fn complete_split_barrier(&mut self) {
-        let waves = &mut self.waves[..self.used];
-        let lives = |wave: &&mut Wave| wave.state != WaveState::Ended;
-        let arrived = |wave: &Wave| wave.state == WaveState::Ended || wave.split.signalled;
-        if !waves.iter().all(arrived) {
-            return;
-        }
-        for wave in waves.iter_mut().filter(lives) {
-            if wave.split.waits {
-                wave.state = WaveState::Running;
-            }
-            wave.split = Split {
-                signalled: false,
-                complete: !wave.split.waits,
-                waits: false,
-            };
-        }
     }
 
     /// Executes a wave until it waits, ends, or has had its quantum (true), or until the worker is wanted (false).
@@ -418,24 +399,9 @@ impl Group {
                     wave.state = WaveState::Barrier;
                     return Ok(true);
                 }
-                Event::BarrierSignal { first } => {
+                Event::SplitBarrier { id, act } => {
                     wave.pc = resume;
-                    wave.split.signalled = true;
-                    if first {
-                        let signalled =
-                            |wave: &&Wave| wave.state != WaveState::Ended && wave.split.signalled;
-                        let alone = self.waves[..self.used].iter().filter(signalled).count() == 1;
-                        self.waves[index].set_dword(layout::SCC, u32::from(alone));
-                    }
-                    self.complete_split_barrier();
-                }
-                Event::BarrierWait => {
-                    wave.pc = resume;
-                    if wave.split.complete {
-                        wave.split.complete = false;
-                    } else {
-                        wave.split.waits = true;
-                        wave.state = WaveState::Barrier;
+                    if !self.at_barrier(index, id, act) {
                         return Ok(true);
                     }
                 }
@@ -446,7 +412,7 @@ impl Group {
                 }
                 Event::End => {
                     wave.state = WaveState::Ended;
-                    self.complete_split_barrier();
+                    self.complete_own_barrier();
                     return Ok(true);
                 }
                 Event::Undecoded(address) => {

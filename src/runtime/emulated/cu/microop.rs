@@ -106,7 +106,8 @@ pub(crate) mod imm_flags {
     /// Lowest of the three neg bits of VOP3P integer operations ("signed", for the iu forms).
     pub(crate) const NEG: i32 = 17;
     /// Lowest of the four `op_sel` bits of VOP3 operations: `v_permlane*` (fetch inactive lanes, bound control), `v_swap_b16`
-    /// (the high half of the source, of the destination), `v_cvt_sr_*` (the byte of the destination, in bits 3:2).
+    /// (the high half of the source, of the destination), `v_cvt_sr_*` (the byte of the destination, in bits 3:2),
+    /// `v_cvt_scale_pk*` (the scale).
     pub(crate) const OP_SEL: i32 = 17;
     /// Lowest of the three `neg_hi` bits of WMMA.
     pub(crate) const NEG_HI: i32 = 20;
@@ -116,6 +117,8 @@ pub(crate) mod imm_flags {
     pub(crate) const INDEX_KEY: i32 = 24;
     /// Lowest bit of the truth table of `v_bitop3_*`.
     pub(crate) const BITOP3: i32 = 24;
+    /// E5M3 takes the place of E4M3 in conversions of VOP1 and VOP3.
+    pub(crate) const E5M3: i32 = 1 << 24;
     /// Lowest bit of cbsz | abid << 3 | blgp << 7 of matrix operations.
     pub(crate) const MATRIX: i32 = 20;
 }

@@ -107,18 +107,12 @@ impl Machine {
         code: &[u8],
         registers: &mut Registers,
     ) -> Result<(), Box<FaultRecord>> {
-        self.run_group(
-            level,
-            family,
-            lanes,
-            mode,
-            code,
-            std::slice::from_mut(registers),
-        )
+        let waves = std::slice::from_mut(registers);
+        self.run_waves(level, family, lanes, mode, code, waves)
     }
 
-    /// The same with a workgroup of several waves.
-    pub(crate) fn run_group(
+    /// Executes `code` and an `s_endpgm` in a workgroup of waves with these registers.
+    pub(crate) fn run_waves(
         &self,
         level: SimdLevel,
         family: IsaFamily,
@@ -165,9 +159,9 @@ impl Machine {
         let launch = Launch::bare(shape, LDS_BYTES, PRIVATE_BYTES, mode);
         let mut group = Group::bare(
             &program,
-            waves.len(),
             LDS_BYTES as usize,
             PRIVATE_BYTES as usize * lanes as usize,
+            waves.len(),
         );
         let offset = |accumulation: bool, index: usize, lane: u32| {
             let row = if accumulation {
@@ -206,10 +200,12 @@ impl Machine {
             stop: &stop,
             tally: None,
         };
-        let mut retired = 0;
+        let (mut retired, mut turns) = (0, 0);
         let turn = loop {
+            turns += 1;
             match group.turn(&around, &mut retired) {
-                Turn::Preempted if retired < 1 << 24 => {}
+                // waves that wait for ever retire nothing
+                Turn::Preempted if retired < 1 << 24 && turns < 1 << 16 => {}
                 turn => break turn,
             }
         };

@@ -229,7 +229,7 @@ fn vector_programs_of_rdna3() {
                 .collect();
             let case = format!("{file} {} [{}]", record["test"], level.name());
             if let Err(fault) =
-                machine.run_group(level, IsaFamily::Gfx1151, 32, MODE, &code, &mut waves)
+                machine.run_waves(level, IsaFamily::Gfx1151, 32, MODE, &code, &mut waves)
             {
                 failures.push(format!(
                     "{case}: {:?} at {:02x?}",
@@ -367,7 +367,7 @@ fn vector_kernels_store_what_was_recorded() {
                 })
                 .collect();
             let case = format!("{file} {} [{}]", record["test"], level.name());
-            if let Err(fault) = machine.run_group(level, family, lanes, MODE, &code, &mut waves) {
+            if let Err(fault) = machine.run_waves(level, family, lanes, MODE, &code, &mut waves) {
                 failures.push(format!(
                     "{case}: {:?} at {:02x?}",
                     fault.kind, fault.instruction

@@ -37,6 +37,8 @@ pub(crate) mod layout {
     pub(crate) const MODE: u32 = 162 * 4;
     /// EXEC at the last instruction that was counted.
     pub(crate) const COUNTED_EXEC: u32 = 164 * 4;
+    /// The wave's number in its workgroup.
+    pub(crate) const WAVE_NUMBER: u32 = 166 * 4;
     /// Rows for the scalar operands of the instruction at hand, repeated in every lane.
     pub(crate) const REPEATED: u32 = 1024;
     /// How many of them an instruction may have.
@@ -83,6 +85,36 @@ impl WaveShape {
     }
 }
 
+/// Named barriers of a workgroup.
+pub(crate) const NAMED_BARRIERS: usize = 16;
+
+/// What a wave does at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierAct {
+    /// It has arrived.
+    Signal {
+        /// SCC becomes whether it was the first to.
+        first: bool,
+        /// Where this is not 0, so many waves take part from now on.
+        members: u32,
+    },
+    /// It waits until all have.
+    Wait,
+    /// So many waves take part, and none has arrived.
+    Init {
+        /// How many.
+        members: u32,
+    },
+    /// It takes part in this one.
+    Join,
+    /// It takes part no more.
+    Leave,
+    /// Those that wait go on.
+    Wake,
+    /// The barrier's state is written to this scalar.
+    State(Slot),
+}
+
 /// Why a wave stopped executing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -95,14 +127,13 @@ pub(crate) enum Event {
     Sleep,
     /// It waits at the workgroup's barrier; it goes on at `resume`.
     Barrier,
-    /// It has signalled the workgroup's split barrier; it goes on at `resume`. SCC becomes whether it was the first to, if
-    /// that is wanted.
-    BarrierSignal {
-        /// Whether SCC is written.
-        first: bool,
+    /// It asks something of a barrier at which arriving and waiting are apart; it goes on at `resume`.
+    SplitBarrier {
+        /// The barrier's number.
+        id: i32,
+        /// What it asks.
+        act: BarrierAct,
     },
-    /// It waits for the split barrier; it goes on at `resume`.
-    BarrierWait,
     /// It ended.
     End,
     /// It halted itself.

@@ -31,6 +31,64 @@ branch! {
     s_cbranch_execnz |cx| cx.exec() != 0;
 }
 
+/// The halves of EXEC, which sub-vector loops execute one after the other.
+const EXEC_LOW: Slot = Slot::scalar(layout::EXEC);
+const EXEC_HIGH: Slot = Slot::scalar(layout::EXEC + 4);
+
+/// Begins a loop over the halves of a wave: the lower lanes go first, and D keeps the upper ones' EXEC. Where only upper lanes
+/// are active, D is 0; where none is, the loop is passed over (AMD "RDNA1" ISA document).
+#[inline(always)]
+pub(crate) fn s_subvector_loop_begin<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    let (low, high) = (cx.s32(EXEC_LOW), cx.s32(EXEC_HIGH));
+    let next = match (low, high) {
+        (0, 0) => op.imm as u32,
+        (0, _) => {
+            cx.set_s32(op.d, low);
+            pc + 1
+        }
+        _ => {
+            cx.set_s32(op.d, high);
+            cx.set_s32(EXEC_HIGH, 0);
+            pc + 1
+        }
+    };
+    cx.leave_block(op.aux, next)
+}
+
+/// Ends a pass of [`s_subvector_loop_begin`]: the upper lanes follow the lower ones, and EXEC is whole again after both.
+#[inline(always)]
+pub(crate) fn s_subvector_loop_end<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    let kept = cx.s32(op.d);
+    let mut next = pc + 1;
+    if cx.s32(EXEC_HIGH) != 0 {
+        cx.set_s32(EXEC_LOW, kept);
+    } else if kept != 0 {
+        let low = cx.s32(EXEC_LOW);
+        cx.set_s32(EXEC_HIGH, kept);
+        cx.set_s32(op.d, low);
+        cx.set_s32(EXEC_LOW, 0);
+        next = op.imm as u32;
+    }
+    cx.leave_block(op.aux, next)
+}
+
+/// SCC = whether the wave now has as many VGPRs as S0 says. Their number is fixed outside of graphics, so it has not.
+#[inline(always)]
+pub(crate) fn s_alloc_vgpr<V: Vector>(_v: V, cx: &mut Cx<'_>, _op: &MicroOp, pc: u32) -> u32 {
+    cx.set_scc(false);
+    pc + 1
+}
+
 /// Accounts for a block that falls through into a branch target.
 #[inline(always)]
 pub(crate) fn count_block<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
@@ -97,52 +155,6 @@ pub(crate) fn s_barrier<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
     cx.retired += u64::from(op.aux);
     cx.budget -= i64::from(op.aux);
     cx.stop(Event::Barrier, pc + 1)
-}
-
-/// What the number of a barrier names (AMD "RDNA4" ISA document, S_BARRIER_SIGNAL): the workgroup's is -1. Others are none
-/// (0), the trap handler's (-2), or named ones.
-const WORKGROUP_BARRIER: u32 = -1i32 as u32;
-
-#[inline(always)]
-fn signal(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, first: bool) -> u32 {
-    cx.retired += u64::from(op.aux);
-    cx.budget -= i64::from(op.aux);
-    if cx.s32(op.a) == WORKGROUP_BARRIER {
-        return cx.stop(Event::BarrierSignal { first }, pc + 1);
-    }
-    if first {
-        cx.set_scc(false);
-    }
-    pc + 1
-}
-
-/// The wave has arrived at the split barrier; it does not wait.
-#[inline(always)]
-pub(crate) fn s_barrier_signal<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    signal(cx, op, pc, false)
-}
-
-/// [`s_barrier_signal`]; SCC = whether it was the first to.
-#[inline(always)]
-pub(crate) fn s_barrier_signal_isfirst<V: Vector>(
-    _v: V,
-    cx: &mut Cx<'_>,
-    op: &MicroOp,
-    pc: u32,
-) -> u32 {
-    signal(cx, op, pc, true)
-}
-
-/// The wave waits until all of its workgroup have signalled.
-#[inline(always)]
-pub(crate) fn s_barrier_wait<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    cx.retired += u64::from(op.aux);
-    cx.budget -= i64::from(op.aux);
-    if op.imm as i16 == -1 {
-        cx.stop(Event::BarrierWait, pc + 1)
-    } else {
-        pc + 1
-    }
 }
 
 /// The wave gives way for a time that a register names.

@@ -295,6 +295,7 @@ macro_rules! sop2_64 {
 #[macro_use]
 pub(crate) mod float_shapes;
 pub(crate) mod atomics;
+pub(crate) mod barriers;
 pub(crate) mod buffer;
 pub(crate) mod buffer_format;
 pub(crate) mod compare_float;
@@ -326,8 +327,12 @@ pub(crate) mod float64;
     reason = "the references read as the documents do"
 )]
 mod float_tests;
+#[cfg(test)]
+mod gfx1250_tests;
 pub(crate) mod global;
 pub(crate) mod interpolate;
+pub(crate) mod lane_groups;
+pub(crate) mod lds_barriers;
 mod lds_direct;
 pub(crate) mod matrix;
 #[cfg(test)]
@@ -338,6 +343,8 @@ mod matrix_tests;
 pub(crate) mod minmax;
 pub(crate) mod modifiers;
 pub(crate) mod newer;
+#[cfg(test)]
+mod newer_grid_tests;
 #[cfg(test)]
 mod newer_tests;
 #[cfg(test)]
@@ -362,9 +369,13 @@ pub(crate) mod valu_int64;
 pub(crate) mod valu_int_bytes;
 pub(crate) mod wmma;
 pub(crate) mod wmma_gfx1250;
+#[cfg(test)]
+mod wmma_gfx1250_tests;
 pub(crate) mod wmma_rdna4;
+pub(crate) mod wmma_scaled;
 
 pub(crate) use atomics::*;
+pub(crate) use barriers::*;
 pub(crate) use buffer::*;
 pub(crate) use buffer_format::*;
 pub(crate) use compare_float::*;
@@ -382,6 +393,8 @@ pub(crate) use float32::*;
 pub(crate) use float64::*;
 pub(crate) use global::*;
 pub(crate) use interpolate::*;
+pub(crate) use lane_groups::*;
+pub(crate) use lds_barriers::*;
 pub(crate) use matrix::*;
 pub(crate) use minmax::*;
 pub(crate) use modifiers::*;
@@ -403,6 +416,7 @@ pub(crate) use valu_int64::*;
 pub(crate) use wmma::*;
 pub(crate) use wmma_gfx1250::*;
 pub(crate) use wmma_rdna4::*;
+pub(crate) use wmma_scaled::*;
 
 pub(crate) use super::tally::count_instruction;
 

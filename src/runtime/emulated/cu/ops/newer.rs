@@ -371,6 +371,7 @@ vop1! {
     v_exp_bf16 |v, a| of_bf16(v, transcendental::exp_f32(v, v.shl(a, v.splat(16))));
     v_sin_bf16 |v, a| of_bf16(v, transcendental::sin_cos(v, v.shl(a, v.splat(16)), 0));
     v_cos_bf16 |v, a| of_bf16(v, transcendental::sin_cos(v, v.shl(a, v.splat(16)), 1));
+    v_tanh_bf16 |v, a| of_bf16(v, transcendental::tanh_f32(v, v.shl(a, v.splat(16))));
 }
 
 #[inline(always)]

@@ -4,12 +4,14 @@
 //!
 //! Sources: AMD "CDNA4" and "RDNA4" ISA documents. The scale is the exponent field of an f32: what is narrowed is divided by
 //! that power of two, what is widened multiplied, each rounded once. Where several elements are rounded stochastically, each
-//! takes the next step of the generator of `v_prng_b32`.
+//! takes the next step of the generator of `v_prng_b32`. How gfx1250's `v_cvt_scale_pk*` find their scale is what AMD's HIP
+//! headers and compilers rely on ([`block_scale`]).
+use super::cross_lane::all_lanes;
 use super::float_shapes::Modes;
 use crate::runtime::emulated::cu::memory::lanes::lanes_of;
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
 use crate::runtime::emulated::cu::simd::small_float::{
-    self, E2M1, E2M3, E3M2, E4M3, E5M2, SCALE_BIAS, SmallFloat,
+    self, E2M1, E2M3, E3M2, E4M3, E5M2, E5M3, SCALE_BIAS, SmallFloat,
 };
 use crate::runtime::emulated::cu::simd::{Vector, scalar, soft};
 use crate::runtime::emulated::cu::wave::Cx;
@@ -40,6 +42,10 @@ impl Kind {
             Self::Small(format) => format.bits(),
         }
     }
+    /// E5M3 for E4M3.
+    fn without_sign(self) -> Self {
+        if self == FP8 { Self::Small(E5M3) } else { self }
+    }
     /// f32 bits of an element of a wide format.
     fn to_f32(self, bits: u32, flush: bool) -> u32 {
         match self {
@@ -63,6 +69,8 @@ struct Conversion {
     random: bool,
     /// The last source is the scale.
     scaled: bool,
+    /// The last source holds the scales of blocks of elements, of which `op_sel` chooses one.
+    blocks: bool,
     /// The source is a half that was chosen before: its elements are the low ones, whatever `op_sel` says.
     chosen: bool,
     /// The two bits that choose a byte of the source are reversed (GFX12).
@@ -153,9 +161,32 @@ impl Conversion {
     }
 }
 
+/// Where the E8M0 scale of a lane's elements lies: the lane of the register, and the byte. The low bit of `op_sel` says which
+/// sixteen lanes hold the scales. Two more say which byte: both, but that the lane's own half takes the place of one where two
+/// lanes share a row, as they do in blocks of 16 elements and, of elements smaller than a byte, of 32.
+fn block_scale(op_sel: u32, lane: u32, from: Kind) -> (u32, u32) {
+    let bit = |at: u32| op_sel >> at & 1;
+    let upper = lane / 16 & 1;
+    let byte = match (from.bits() == 8, bit(2), bit(3)) {
+        (true, low, 0) => 2 * bit(1) + low,
+        (true, ..) | (false, 0, _) => 2 * bit(1) + upper,
+        (false, ..) => bit(1) + 2 * upper,
+    };
+    (lane % 16 + 16 * bit(0), byte)
+}
+
 /// A conversion in the active lanes.
 #[inline(never)]
 fn convert(cx: &mut Cx<'_>, op: &MicroOp, conversion: Conversion) {
+    let conversion = if op.imm & imm_flags::E5M3 == 0 {
+        conversion
+    } else {
+        Conversion {
+            from: conversion.from.without_sign(),
+            to: conversion.to.without_sign(),
+            ..conversion
+        }
+    };
     let saturate = Modes::of(cx, op.imm).fp16_overflow;
     let flush = op.imm & imm_flags::FLUSH_F32 != 0;
     let op_sel = op.imm as u32 >> imm_flags::OP_SEL & 15;
@@ -180,6 +211,11 @@ fn convert(cx: &mut Cx<'_>, op: &MicroOp, conversion: Conversion) {
         }
         words
     };
+    let block_scales = if conversion.blocks {
+        all_lanes(cx, sources[scale_at])
+    } else {
+        [0; 64]
+    };
     for lane in lanes_of(cx.exec()) {
         let a = read(cx, op.a, lane);
         let b = if conversion.two {
@@ -191,9 +227,13 @@ fn convert(cx: &mut Cx<'_>, op: &MicroOp, conversion: Conversion) {
             true => cx.lane(sources[random_at], lane),
             false => 0,
         };
-        let scale = match conversion.scaled {
-            true => small_float::scale_of(cx.lane(sources[scale_at], lane)),
-            false => SCALE_BIAS as u32,
+        let scale = if conversion.scaled {
+            small_float::scale_of(cx.lane(sources[scale_at], lane))
+        } else if conversion.blocks {
+            let (from, byte) = block_scale(op_sel, lane, conversion.from);
+            block_scales[from as usize] >> (8 * byte) & 0xff
+        } else {
+            SCALE_BIAS as u32
         };
         let mut out = [0; REGISTERS];
         for i in 0..conversion.count {
@@ -228,8 +268,8 @@ macro_rules! conversions {
         pub(crate) fn $name<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             const CONVERSION: Conversion = Conversion {
                 $($option: true,)*
-                ..Conversion { from: $from, to: $to, count: $count, two: false, random: false, scaled: false, chosen: false,
-                    reversed: false, placed: false }
+                ..Conversion { from: $from, to: $to, count: $count, two: false, random: false, scaled: false, blocks: false,
+                    chosen: false, reversed: false, placed: false }
             };
             convert(cx, op, CONVERSION);
             pc + 1
@@ -331,6 +371,23 @@ conversions! {
     v_cvt_scalef32_pk_bf16_bf8 | BF8 => Kind::Bf16, 2 scaled;
     v_cvt_sr_f16_f32 | Kind::F32 => Kind::F16, 1 random;
     v_cvt_sr_bf16_f32 | Kind::F32 => Kind::Bf16, 1 random;
+    v_cvt_sr_pk_f16_f32 | Kind::F32 => Kind::F16, 2 two random;
+    v_cvt_sr_pk_bf16_f32 | Kind::F32 => Kind::Bf16, 2 two random;
+    v_cvt_scale_pk8_f16_fp4 | FP4 => Kind::F16, 8 blocks;
+    v_cvt_scale_pk8_bf16_fp4 | FP4 => Kind::Bf16, 8 blocks;
+    v_cvt_scale_pk8_f32_fp4 | FP4 => Kind::F32, 8 blocks;
+    v_cvt_scale_pk8_f16_fp8 | FP8 => Kind::F16, 8 blocks;
+    v_cvt_scale_pk8_bf16_fp8 | FP8 => Kind::Bf16, 8 blocks;
+    v_cvt_scale_pk8_f32_fp8 | FP8 => Kind::F32, 8 blocks;
+    v_cvt_scale_pk8_f16_bf8 | BF8 => Kind::F16, 8 blocks;
+    v_cvt_scale_pk8_bf16_bf8 | BF8 => Kind::Bf16, 8 blocks;
+    v_cvt_scale_pk8_f32_bf8 | BF8 => Kind::F32, 8 blocks;
+    v_cvt_scale_pk16_f16_fp6 | FP6 => Kind::F16, 16 blocks;
+    v_cvt_scale_pk16_bf16_fp6 | FP6 => Kind::Bf16, 16 blocks;
+    v_cvt_scale_pk16_f32_fp6 | FP6 => Kind::F32, 16 blocks;
+    v_cvt_scale_pk16_f16_bf6 | BF6 => Kind::F16, 16 blocks;
+    v_cvt_scale_pk16_bf16_bf6 | BF6 => Kind::Bf16, 16 blocks;
+    v_cvt_scale_pk16_f32_bf6 | BF6 => Kind::F32, 16 blocks;
 }
 
 /// Two numbers in the low half; the upper half is kept.
@@ -348,8 +405,19 @@ macro_rules! packs {
 }
 
 packs! {
-    v_cvt_pk_e4m3_f32 | E4M3;
+    pack_e4m3 | E4M3;
+    pack_e5m3 | E5M3;
     v_cvt_pk_e5m2_f32 | E5M2;
+}
+
+/// Two numbers in the low half; the upper half is kept.
+#[inline(always)]
+pub(crate) fn v_cvt_pk_e4m3_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    if op.imm & imm_flags::E5M3 == 0 {
+        pack_e4m3(v, cx, op, pc)
+    } else {
+        pack_e5m3(v, cx, op, pc)
+    }
 }
 
 /// The byte that VOP3's `op_sel` chooses for `v_cvt_f32_fp8`: its two bits are reversed.
@@ -362,9 +430,13 @@ macro_rules! bytes {
             let op_sel = op.imm as u32 >> imm_flags::OP_SEL;
             let shift = v.splat(16 * (op_sel & 1) + 8 * (op_sel >> 1 & 1));
             let mut a = cx.source(v, 0, op.a);
+            let format = match $format {
+                E4M3 if op.imm & imm_flags::E5M3 != 0 => E5M3,
+                format => format,
+            };
             for chunk in 0..cx.chunks(v) {
                 let byte = v.and(v.shr(a.next(v), shift), v.splat(0xff));
-                cx.put(v, op.d, chunk, exec, v.map1(byte, |byte| $format.to_f32(byte)));
+                cx.put(v, op.d, chunk, exec, v.map1(byte, |byte| format.to_f32(byte)));
             }
             pc + 1
         }

@@ -5,9 +5,9 @@
 use crate::runtime::emulated::cu::memory::buffer;
 use crate::runtime::emulated::cu::memory::rmw::{self, Rmw};
 use crate::runtime::emulated::cu::memory::scalars;
-use crate::runtime::emulated::cu::microop::{MicroOp, flat_flags};
+use crate::runtime::emulated::cu::microop::{MicroOp, Slot, flat_flags};
 use crate::runtime::emulated::cu::simd::Vector;
-use crate::runtime::emulated::cu::wave::Cx;
+use crate::runtime::emulated::cu::wave::{Cx, layout};
 
 /// Base, scalar offset and immediate.
 #[inline(always)]
@@ -272,6 +272,18 @@ s_atomics! { true:
 pub(crate) fn s_memtime<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     let now = (cx.env.clocks.shader)();
     cx.set_s64(op.d, now);
+    pc + 1
+}
+
+/// SDATA = the wave's number in its workgroup.
+#[inline(always)]
+pub(crate) fn s_get_waveid_in_workgroup<V: Vector>(
+    _v: V,
+    cx: &mut Cx<'_>,
+    op: &MicroOp,
+    pc: u32,
+) -> u32 {
+    cx.set_s32(op.d, cx.s32(Slot::scalar(layout::WAVE_NUMBER)));
     pc + 1
 }
 

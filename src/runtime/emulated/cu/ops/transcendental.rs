@@ -1,4 +1,4 @@
-//! Reciprocals, roots, exponentials, logarithms, sines and cosines of f32, f64 and f16.
+//! Reciprocals, roots, exponentials, logarithms, sines, cosines and hyperbolic tangents of f32, f64 and f16.
 //!
 //! Knows: lanes, the functions' domains. Must not know: encodings.
 //!
@@ -36,6 +36,7 @@ vop1! {
     /// The operand is in revolutions.
     v_sin_f32 |v, a| sin_cos(v, a, 0);
     v_cos_f32 |v, a| sin_cos(v, a, 1);
+    v_tanh_f32 |v, a| tanh_f32(v, a);
 }
 
 qop1! {
@@ -52,6 +53,7 @@ fop1! {
     v_log_f16 |v, m, a| log_f16(v, m, a);
     v_sin_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, sin_cos(v, wide, 0)) };
     v_cos_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, sin_cos(v, wide, 1)) };
+    v_tanh_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, tanh(v, wide)) };
 }
 
 #[inline(always)]
@@ -174,8 +176,14 @@ const EXP2: [u64; 13] = [
 /// 2^a.
 #[inline(always)]
 fn exp2<V: Vector>(v: V, a: V::W) -> V::W {
+    let r = exp2_f64(v, v.cvt_f64_f32(a));
+    v.select(v.funord(a, a), v.fquiet(a), v.cvt_f32_f64(r))
+}
+
+/// 2^wide of a number.
+#[inline(always)]
+fn exp2_f64<V: Vector>(v: V, wide: V::Q) -> V::Q {
     // beyond 2^±200 the result has overflowed or vanished, in f16 too
-    let wide = v.cvt_f64_f32(a);
     let (low, high) = (
         v.qsplat(0xc069_0000_0000_0000),
         v.qsplat(0x4069_0000_0000_0000),
@@ -185,8 +193,38 @@ fn exp2<V: Vector>(v: V, a: V::W) -> V::W {
     let whole = v.drint_raw(wide);
     let fraction = v.dadd_raw(wide, v.qxor(whole, v.qsplat(1 << 63)));
     let power = v.shl(v.add(v.cvt_i32_f64(whole), v.splat(1023)), v.splat(20));
-    let r = v.dmul_raw(polynomial(v, fraction, &EXP2), v.join(v.splat(0), power));
-    v.select(v.funord(a, a), v.fquiet(a), v.cvt_f32_f64(r))
+    v.dmul_raw(polynomial(v, fraction, &EXP2), v.join(v.splat(0), power))
+}
+
+/// The series of tanh(x) / x by x^2.
+const TANH: [u64; 5] = [
+    0x3ff0_0000_0000_0000,
+    0xbfd5_5555_5555_5555,
+    0x3fc1_1111_1111_1111,
+    0xbfab_a1ba_1ba1_ba1c,
+    0x3f96_64f4_882c_10fa,
+];
+/// 2 log2(e).
+const TWO_LOG2_E: u64 = 0x4007_1547_652b_82fe;
+/// 2^-5 in f32: below it the series is exact enough.
+const SERIES_END: u32 = 0x3d00_0000;
+
+/// tanh(a).
+#[inline(always)]
+fn tanh<V: Vector>(v: V, a: V::W) -> V::W {
+    let wide = v.cvt_f64_f32(a);
+    let (one, minus_one) = (v.qsplat(ONE_F64), v.qsplat(ONE_F64 | 1 << 63));
+    let e = exp2_f64(v, v.dmul_raw(wide, v.qsplat(TWO_LOG2_E)));
+    let r = v.cvt_f32_f64(v.ddiv_raw(v.dadd_raw(e, minus_one), v.dadd_raw(e, one)));
+    let series = v.dmul_raw(wide, polynomial(v, v.dmul_raw(wide, wide), &TANH));
+    let near = v.flt(v.and(a, v.splat(!SIGN)), v.splat(SERIES_END));
+    let r = v.select(near, v.cvt_f32_f64(series), r);
+    v.select(v.funord(a, a), v.fquiet(a), r)
+}
+
+#[inline(always)]
+pub(super) fn tanh_f32<V: Vector>(v: V, a: V::W) -> V::W {
+    flush(v, tanh(v, flush(v, a)))
 }
 
 /// 2 / (ln(2) (2i + 1)): the series of log2((1 + s) / (1 - s)) / s by s^2.

@@ -1,10 +1,12 @@
-//! WMMA of gfx1250: D = A * B + C on 16x16 matrices of 4 to 128 terms, in waves of 32 lanes.
+//! WMMA and SWMMAC of gfx1250: D = A * B + C on 16x16 matrices of 4 to 128 terms, in waves of 32 lanes; D += A * B where A
+//! holds two of every four of 64 or 128 terms, and an index says which.
 //!
 //! Knows: where elements lie in registers, modifiers, sums. Must not know: encodings.
 //!
 //! Source: AMD's emulator, as to places: lane `i` and lane `i + 16` share row `i` of A and column `i` of B; four registers of
 //! terms belong to the lower lane, the next four to the upper one, and so on by turns. D has column `lane % 16`, and rows from
-//! 8 on in the upper lanes. EXEC is not looked at. Sums are chains, of FMAs for f32 and of dot products of two for the others, as
+//! 8 on in the upper lanes. Of a sparse product B's runs are twice as long, and a row's indices fill the register of the lower
+//! lane before that of the upper one. EXEC is not looked at. Sums are chains, of FMAs for f32 and of dot products of two for the others, as
 //! on RDNA4; how silicon rounds is not published.
 use super::float32::flush;
 use super::matrix::element;
@@ -63,15 +65,42 @@ struct Shape {
     terms: usize,
     c: Kind,
     d: Kind,
+    /// A holds two of every four terms, and C is D.
+    sparse: bool,
 }
 
 impl Shape {
-    /// Where term `k` of row or column `i` lies: lane, and element of its registers.
-    const fn place(self, i: usize, k: usize, kind: Kind) -> (usize, usize) {
-        let per_lane = self.terms / 2;
-        let four = 128 / kind.bits();
-        let run = if per_lane > four { four } else { per_lane };
+    /// Where term `k` of row `i` of A lies, of those that A holds: lane, and element of its registers.
+    const fn place_in_a(self, i: usize, k: usize) -> (usize, usize) {
+        let terms = if self.sparse {
+            self.terms / 2
+        } else {
+            self.terms
+        };
+        Self::place(i, k, terms / 2, 128 / self.a.bits())
+    }
+    /// Where term `k` of column `i` of B lies.
+    const fn place_in_b(self, i: usize, k: usize) -> (usize, usize) {
+        let registers = if self.sparse { 256 } else { 128 };
+        Self::place(i, k, self.terms / 2, registers / self.b.bits())
+    }
+    const fn place(i: usize, k: usize, per_lane: usize, run: usize) -> (usize, usize) {
+        let run = if per_lane > run { run } else { per_lane };
         (i + SIDE * (k / run % 2), k / (2 * run) * run + k % run)
+    }
+    /// The term of the whole sum that term `k` of row `i` of a sparse A stands for. `index_key` leaves the first half of the
+    /// lane's indices out.
+    fn sparse_term(self, cx: &Cx<'_>, op: &MicroOp, i: usize, k: usize) -> usize {
+        let per_lane = self.terms / 4;
+        let lane = (i + SIDE * (k / per_lane)) as u32;
+        let indices = if per_lane == 32 {
+            cx.lane64(op.c, lane)
+        } else {
+            u64::from(cx.lane(op.c, lane))
+        };
+        let key = op.imm as usize >> imm_flags::INDEX_KEY & 1;
+        let which = indices >> (per_lane * key) >> (2 * (k % per_lane)) & 3;
+        k / 2 * 4 + which as usize
     }
 }
 
@@ -97,11 +126,18 @@ fn gather(cx: &Cx<'_>, op: &MicroOp, shape: Shape) -> Matrices {
         op.imm >> field >> operand & 1 != 0
     };
     for i in 0..SIDE {
-        for k in 0..shape.terms {
-            let (lane, at) = shape.place(i, k, shape.a);
+        for stored in 0..shape.terms / if shape.sparse { 2 } else { 1 } {
+            let (lane, at) = shape.place_in_a(i, stored);
             let bits = element(cx, op.a, lane, at, shape.a.bits());
-            matrices.a[i][k] = shape.a.decode(bits, negate(0, k, shape.a));
-            let (lane, at) = shape.place(i, k, shape.b);
+            let k = if shape.sparse {
+                shape.sparse_term(cx, op, i, stored)
+            } else {
+                stored
+            };
+            matrices.a[i][k] = shape.a.decode(bits, negate(0, stored, shape.a));
+        }
+        for k in 0..shape.terms {
+            let (lane, at) = shape.place_in_b(i, k);
             let bits = element(cx, op.b, lane, at, shape.b.bits());
             matrices.b[k][i] = shape.b.decode(bits, negate(1, k, shape.b));
         }
@@ -148,15 +184,17 @@ fn addend<V: Vector>(
     v: V,
     cx: &Cx<'_>,
     op: &MicroOp,
-    kind: Kind,
+    shape: Shape,
     row: usize,
     chunk: usize,
 ) -> V::W {
+    let kind = shape.c;
     let per_register = 32 / kind.bits();
-    let slot = if op.c.is_vector() {
-        cx.nth(op.c, (row / per_register) as u32)
+    let slot = if shape.sparse { op.d } else { op.c };
+    let slot = if slot.is_vector() {
+        cx.nth(slot, (row / per_register) as u32)
     } else {
-        op.c
+        slot
     };
     let word = cx.w(v, slot, chunk);
     let half = if row.is_multiple_of(2) {
@@ -164,11 +202,15 @@ fn addend<V: Vector>(
     } else {
         v.shr(word, v.splat(16))
     };
-    match kind {
-        Kind::I32 => word,
-        Kind::F16 => accumulator(v, op, v.cvt_f32_f16(half)),
-        Kind::Bf16 => accumulator(v, op, flush(v, v.shl(half, v.splat(16)))),
-        _ => accumulator(v, op, word),
+    let wide = match kind {
+        Kind::F16 => v.cvt_f32_f16(half),
+        Kind::Bf16 => flush(v, v.shl(half, v.splat(16))),
+        _ => word,
+    };
+    if kind == Kind::I32 || shape.sparse {
+        wide
+    } else {
+        accumulator(v, op, wide)
     }
 }
 
@@ -181,7 +223,7 @@ fn multiply<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, shape: Shap
         let mut results = [v.splat(0); 8];
         for (row, result) in results.iter_mut().enumerate() {
             let at = (lane / SIDE * 8 + row, lane % SIDE);
-            let c = addend(v, cx, op, shape.c, row, chunk);
+            let c = addend(v, cx, op, shape, row, chunk);
             *result = match shape.d {
                 Kind::I32 if clamp => {
                     let dot = sum(v, &matrices, shape, at, v.splat(0));
@@ -210,12 +252,12 @@ fn multiply<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32, shape: Shap
 }
 
 macro_rules! wmma {
-    ($($name:ident | $a:ident $b:ident $terms:literal $c:ident $d:ident;)*) => {$(
+    ($($name:ident | $a:ident $b:ident $terms:literal $c:ident $d:ident $sparse:literal;)*) => {$(
         #[doc = concat!("A * B of ", stringify!($terms), " terms, plus C.")]
         #[inline(always)]
         pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             const SHAPE: Shape = Shape {
-                a: Kind::$a, b: Kind::$b, terms: $terms, c: Kind::$c, d: Kind::$d,
+                a: Kind::$a, b: Kind::$b, terms: $terms, c: Kind::$c, d: Kind::$d, sparse: $sparse,
             };
             multiply(v, cx, op, pc, SHAPE)
         }
@@ -223,19 +265,41 @@ macro_rules! wmma {
 }
 
 wmma! {
-    v_wmma_f32_16x16x4_f32 | F32 F32 4 F32 F32;
-    v_wmma_f32_16x16x32_f16 | F16 F16 32 F32 F32;
-    v_wmma_f16_16x16x32_f16 | F16 F16 32 F16 F16;
-    v_wmma_f32_16x16x32_bf16 | Bf16 Bf16 32 F32 F32;
-    v_wmma_bf16_16x16x32_bf16 | Bf16 Bf16 32 Bf16 Bf16;
-    v_wmma_bf16f32_16x16x32_bf16 | Bf16 Bf16 32 F32 Bf16;
-    v_wmma_f32_16x16x64_fp8_fp8 | E4M3 E4M3 64 F32 F32;
-    v_wmma_f32_16x16x64_fp8_bf8 | E4M3 E5M2 64 F32 F32;
-    v_wmma_f32_16x16x64_bf8_fp8 | E5M2 E4M3 64 F32 F32;
-    v_wmma_f32_16x16x64_bf8_bf8 | E5M2 E5M2 64 F32 F32;
-    v_wmma_f16_16x16x64_fp8_fp8 | E4M3 E4M3 64 F16 F16;
-    v_wmma_f16_16x16x64_fp8_bf8 | E4M3 E5M2 64 F16 F16;
-    v_wmma_f16_16x16x64_bf8_fp8 | E5M2 E4M3 64 F16 F16;
-    v_wmma_f16_16x16x64_bf8_bf8 | E5M2 E5M2 64 F16 F16;
-    v_wmma_i32_16x16x64_iu8 | I8 I8 64 I32 I32;
+    v_wmma_f32_16x16x4_f32 | F32 F32 4 F32 F32 false;
+    v_wmma_f32_16x16x32_f16 | F16 F16 32 F32 F32 false;
+    v_wmma_f16_16x16x32_f16 | F16 F16 32 F16 F16 false;
+    v_wmma_f32_16x16x32_bf16 | Bf16 Bf16 32 F32 F32 false;
+    v_wmma_bf16_16x16x32_bf16 | Bf16 Bf16 32 Bf16 Bf16 false;
+    v_wmma_bf16f32_16x16x32_bf16 | Bf16 Bf16 32 F32 Bf16 false;
+    v_wmma_f32_16x16x64_fp8_fp8 | E4M3 E4M3 64 F32 F32 false;
+    v_wmma_f32_16x16x64_fp8_bf8 | E4M3 E5M2 64 F32 F32 false;
+    v_wmma_f32_16x16x64_bf8_fp8 | E5M2 E4M3 64 F32 F32 false;
+    v_wmma_f32_16x16x64_bf8_bf8 | E5M2 E5M2 64 F32 F32 false;
+    v_wmma_f16_16x16x64_fp8_fp8 | E4M3 E4M3 64 F16 F16 false;
+    v_wmma_f16_16x16x64_fp8_bf8 | E4M3 E5M2 64 F16 F16 false;
+    v_wmma_f16_16x16x64_bf8_fp8 | E5M2 E4M3 64 F16 F16 false;
+    v_wmma_f16_16x16x64_bf8_bf8 | E5M2 E5M2 64 F16 F16 false;
+    v_wmma_i32_16x16x64_iu8 | I8 I8 64 I32 I32 false;
+    v_wmma_f32_16x16x128_fp8_fp8 | E4M3 E4M3 128 F32 F32 false;
+    v_wmma_f32_16x16x128_fp8_bf8 | E4M3 E5M2 128 F32 F32 false;
+    v_wmma_f32_16x16x128_bf8_fp8 | E5M2 E4M3 128 F32 F32 false;
+    v_wmma_f32_16x16x128_bf8_bf8 | E5M2 E5M2 128 F32 F32 false;
+    v_wmma_f16_16x16x128_fp8_fp8 | E4M3 E4M3 128 F16 F16 false;
+    v_wmma_f16_16x16x128_fp8_bf8 | E4M3 E5M2 128 F16 F16 false;
+    v_wmma_f16_16x16x128_bf8_fp8 | E5M2 E4M3 128 F16 F16 false;
+    v_wmma_f16_16x16x128_bf8_bf8 | E5M2 E5M2 128 F16 F16 false;
+    v_swmmac_f32_16x16x64_f16 | F16 F16 64 F32 F32 true;
+    v_swmmac_f32_16x16x64_bf16 | Bf16 Bf16 64 F32 F32 true;
+    v_swmmac_f16_16x16x64_f16 | F16 F16 64 F16 F16 true;
+    v_swmmac_bf16_16x16x64_bf16 | Bf16 Bf16 64 Bf16 Bf16 true;
+    v_swmmac_bf16f32_16x16x64_bf16 | Bf16 Bf16 64 F32 Bf16 true;
+    v_swmmac_f32_16x16x128_fp8_fp8 | E4M3 E4M3 128 F32 F32 true;
+    v_swmmac_f32_16x16x128_fp8_bf8 | E4M3 E5M2 128 F32 F32 true;
+    v_swmmac_f32_16x16x128_bf8_fp8 | E5M2 E4M3 128 F32 F32 true;
+    v_swmmac_f32_16x16x128_bf8_bf8 | E5M2 E5M2 128 F32 F32 true;
+    v_swmmac_f16_16x16x128_fp8_fp8 | E4M3 E4M3 128 F16 F16 true;
+    v_swmmac_f16_16x16x128_fp8_bf8 | E4M3 E5M2 128 F16 F16 true;
+    v_swmmac_f16_16x16x128_bf8_fp8 | E5M2 E4M3 128 F16 F16 true;
+    v_swmmac_f16_16x16x128_bf8_bf8 | E5M2 E5M2 128 F16 F16 true;
+    v_swmmac_i32_16x16x128_iu8 | I8 I8 128 I32 I32 true;
 }

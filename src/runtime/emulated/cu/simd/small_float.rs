@@ -1,5 +1,5 @@
 //! The small formats of the Open Compute Project, of CDNA4 and RDNA4: E4M3 and E5M2 of 8 bits, E2M3 and E3M2 of 6, E2M1 of
-//! 4, and E8M0, a power of two that scales a block of them.
+//! 4, and E8M0, a power of two that scales a block of them; and E5M3 of gfx1250, 8 bits without a sign.
 //!
 //! Knows: the formats, how wider numbers become theirs. Must not know: lanes, instructions.
 //!
@@ -20,12 +20,13 @@ enum Top {
     Numbers,
 }
 
-/// One of the formats, a sign and up to seven bits.
+/// One of the formats, a sign and up to seven bits, or eight bits without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SmallFloat {
     exponent: u32,
     mantissa: u32,
     top: Top,
+    signed: bool,
 }
 
 /// FP8 of CDNA4 and RDNA4: the largest number is 448.
@@ -38,6 +39,11 @@ pub(crate) const E2M3: SmallFloat = SmallFloat::new(2, 3, Top::Numbers);
 pub(crate) const E3M2: SmallFloat = SmallFloat::new(3, 2, Top::Numbers);
 /// FP4: the largest number is 6.
 pub(crate) const E2M1: SmallFloat = SmallFloat::new(2, 1, Top::Numbers);
+/// Takes E4M3's place in gfx1250's instructions with clamp: numbers lose their sign, the largest is 114688.
+pub(crate) const E5M3: SmallFloat = SmallFloat {
+    signed: false,
+    ..SmallFloat::new(5, 3, Top::OneNan)
+};
 
 /// The scale that is no number.
 pub(crate) const SCALE_NAN: u32 = 0xff;
@@ -62,11 +68,12 @@ impl SmallFloat {
             exponent,
             mantissa,
             top,
+            signed: true,
         }
     }
     /// Bits of a number.
     pub(crate) const fn bits(self) -> u32 {
-        1 + self.exponent + self.mantissa
+        self.signed as u32 + self.exponent + self.mantissa
     }
     /// Bits of the fraction.
     pub(crate) const fn mantissa(self) -> u32 {
@@ -80,6 +87,7 @@ impl SmallFloat {
     const fn lowest(self) -> i32 {
         self.smallest() - self.mantissa as i32
     }
+    /// The sign bit; of a format without one, the bit above its codes.
     const fn sign(self) -> u32 {
         1 << (self.exponent + self.mantissa)
     }
@@ -155,7 +163,11 @@ impl SmallFloat {
         saturate: bool,
         round: impl FnOnce(Number) -> u128,
     ) -> u32 {
-        let sign = if a >> 31 != 0 { self.sign() } else { 0 };
+        let sign = if self.signed && a >> 31 != 0 {
+            self.sign()
+        } else {
+            0
+        };
         let nan = self.sign() - 1;
         sign | match magnitude {
             Magnitude::Nan => nan,

@@ -3,6 +3,7 @@
 //!
 //! Knows: instructions, operand slots, handlers. Must not know: waves at run time, scheduling.
 //! Sources: DESIGN.md, "The emulated compute unit", points 1, 4 and 5.
+mod matrix;
 mod memory;
 mod operands;
 mod scalar;
@@ -126,7 +127,9 @@ fn flow(inst: &Inst, address: u64) -> Flow {
         | Sem::s_cbranch_vccz
         | Sem::s_cbranch_vccnz
         | Sem::s_cbranch_execz
-        | Sem::s_cbranch_execnz => Flow {
+        | Sem::s_cbranch_execnz
+        | Sem::s_subvector_loop_begin
+        | Sem::s_subvector_loop_end => Flow {
             falls_through: true,
             target: label(),
             ends_block: true,
@@ -150,6 +153,11 @@ fn flow(inst: &Inst, address: u64) -> Flow {
         | Sem::s_barrier_signal
         | Sem::s_barrier_signal_isfirst
         | Sem::s_barrier_wait
+        | Sem::s_barrier_init
+        | Sem::s_barrier_join
+        | Sem::s_barrier_leave
+        | Sem::s_wakeup_barrier
+        | Sem::s_get_barrier_state
         | Sem::s_sleep
         | Sem::s_sleep_var
         | Sem::s_sethalt

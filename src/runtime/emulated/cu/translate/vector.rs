@@ -1,7 +1,6 @@
 //! Vector instructions: prefix micro-ops for modified sources, the operation, suffix micro-ops for its result.
 //!
 //! Knows: the VOP formats, DPP, SDWA, true16. Must not know: what an operation computes.
-use super::operands::inline_value;
 use super::{Refusal, Translator};
 use crate::isa::{
     Dpp, Encoding, Field, Half, Inst, IsaFamily, MAX_OPERANDS, Mods, Operand, OperandSpec, Row,
@@ -17,7 +16,7 @@ const fn source_temp(index: u32) -> u32 {
     4 * index
 }
 /// First temporary row of the destination.
-const RESULT_TEMP: u32 = 12;
+pub(super) const RESULT_TEMP: u32 = 12;
 /// Where a half result is merged before DPP writes it.
 const MERGE_TEMP: u32 = 16;
 
@@ -40,8 +39,27 @@ fn keeps_half_on_gfx9(sem: Sem) -> bool {
     )
 }
 
+/// Conversions of FP8 whose clamp bit on gfx1250 says that the format is E5M3.
+fn converts_fp8(sem: Sem) -> bool {
+    matches!(
+        sem,
+        Sem::v_cvt_f32_e4m3
+            | Sem::v_cvt_f16_fp8
+            | Sem::v_cvt_pk_f32_e4m3
+            | Sem::v_cvt_pk_f16_fp8
+            | Sem::v_cvt_pk_e4m3_f32
+            | Sem::v_cvt_sr_e4m3_f32
+            | Sem::v_cvt_pk_fp8_f16
+            | Sem::v_cvt_sr_fp8_f16
+    )
+}
+
 fn is_16_bit(ty: Ty) -> bool {
     matches!(ty, Ty::F16 | Ty::Bf16 | Ty::B16 | Ty::I16 | Ty::U16)
+}
+
+fn is_vop3p(row: &Row) -> bool {
+    matches!(row.encoding, Encoding::Vop3p | Encoding::Vop3px)
 }
 
 fn is_packed_16(ty: Ty) -> bool {
@@ -127,9 +145,13 @@ impl Translator<'_> {
         let Ok(sem) = row.sem else {
             return Err(Refusal::unsupported(row.sem.err().unwrap_or_default()));
         };
-        if self.family == IsaFamily::Gfx1250 && mods.clamp && row.mnemonic.contains("_fp8") {
-            return Err(Refusal::unsupported("the E5M3 format"));
+        let mut mods = *mods;
+        let e5m3 = self.family == IsaFamily::Gfx1250 && mods.clamp && converts_fp8(sem);
+        if e5m3 {
+            // clamp names the format
+            mods.clamp = false;
         }
+        let mods = &mods;
         if mods.clamp
             && row
                 .operands
@@ -146,10 +168,16 @@ impl Translator<'_> {
         op.imm = self.immediate(row, mods);
         [op.a, op.b, op.c] = roles.sources;
         op.aux = roles.aux.map_or(0, |slot| slot.0);
-        if row.flags.contains(RowFlags::FORMATS) {
-            op.aux = self.matrix_scales(row, operands, mods)?.0;
+        if e5m3 {
+            op.imm |= imm_flags::E5M3;
         }
         match sem {
+            _ if row.flags.contains(RowFlags::MAI | RowFlags::FORMATS) => {
+                op.aux = self.matrix_scales(row, operands, mods)?.0;
+            }
+            Sem::v_wmma_f32_16x16x128_f8f6f4 | Sem::v_wmma_f32_32x16x128_f4 => {
+                op.aux = self.block_formats(row, operands, mods)?.0;
+            }
             Sem::v_movrels_b32
             | Sem::v_movreld_b32
             | Sem::v_movrelsd_b32
@@ -176,42 +204,6 @@ impl Translator<'_> {
             self.internal(Internal::result_dpp_mask, |op| op.d = carry);
         }
         Ok(())
-    }
-
-    /// The row of a matrix operation's scales: those of its own operands, else 1. A constant float stands for its exponent
-    /// (CDNA4 ISA, "MFMA with Block Exponent Scaling").
-    fn matrix_scales(
-        &mut self,
-        row: &'static Row,
-        operands: &[Operand; MAX_OPERANDS],
-        mods: &Mods,
-    ) -> Result<Slot, Refusal> {
-        if mods.cbsz > 4 || mods.blgp > 4 {
-            return Err(Refusal::unsupported("a reserved matrix format"));
-        }
-        let ones = self.constants.pair(0x7f7f_7f7f);
-        let mut scales = [ones; 2];
-        let mut select = 0;
-        for (spec, &operand) in row.operands.iter().zip(operands) {
-            let place = match spec.field {
-                Field::Scale0 => 0,
-                Field::Scale1 => 1,
-                _ => continue,
-            };
-            if let Operand::Inline(code @ 240..=248) = operand {
-                let bits = inline_value(code, spec.ty).unwrap_or_default();
-                scales[place] = self.constants.pair(bits >> 23 & 0xff);
-            } else {
-                scales[place] = self.source(spec, operand)?;
-                let bit = |field: u8| i32::from(field >> place & 1);
-                select |= (bit(mods.op_sel) | bit(mods.op_sel_hi) << 1) << (2 * place);
-            }
-        }
-        let d = self.temp(RESULT_TEMP);
-        self.internal(Internal::matrix_scales, |op| {
-            (op.d, op.a, op.b, op.imm) = (d, scales[0], scales[1], select);
-        });
-        Ok(d)
     }
 
     /// `v_swap_b16` writes a half of its source too: it works on whole registers and is told the halves.
@@ -261,7 +253,7 @@ impl Translator<'_> {
             let fields =
                 i32::from(mods.cbsz) | i32::from(mods.abid) << 3 | i32::from(mods.blgp) << 7;
             imm |= fields << imm_flags::MATRIX;
-        } else if row.encoding == Encoding::Vop3p {
+        } else if is_vop3p(row) {
             // the integer dot products and matrix operations read neg as "signed"
             imm |= i32::from(mods.neg & 7) << imm_flags::NEG;
             imm |= i32::from(mods.neg_hi & 7) << imm_flags::NEG_HI;
@@ -403,7 +395,7 @@ impl Translator<'_> {
             return Ok(temp);
         }
 
-        let packed = row.encoding == Encoding::Vop3p;
+        let packed = is_vop3p(row);
         if !packed && spec.ty != Ty::F64 && spec.registers(self.wave64) > 1 {
             // an operation flushes the elements of a tuple itself
             if bit(mods.neg) || bit(mods.abs) {
@@ -431,7 +423,7 @@ impl Translator<'_> {
         mods: &Mods,
     ) -> Option<(Internal, i32)> {
         let bit = |mask: u8| mask >> number & 1 != 0;
-        let packed = row.encoding == Encoding::Vop3p && !row.flags.contains(RowFlags::MAI);
+        let packed = is_vop3p(row) && !row.flags.contains(RowFlags::MAI);
         let own = has_own_rounding(row);
         let mut imm = 0;
         let mut set = |yes: bool, flag: i32| {
@@ -614,7 +606,8 @@ impl Translator<'_> {
     ) -> Result<(), Refusal> {
         let registers = u32::from(spec.registers(self.wave64).max(1));
         // of tuples the operation flushes the elements itself
-        let finish = if registers > 4 {
+        let pairs = matches!(spec.ty, Ty::PkF16 | Ty::PkBf16) && registers > 1;
+        let finish = if registers > 4 || pairs {
             if mods.clamp && !has_own_rounding(row) {
                 return Err(Refusal::unsupported("clamp of a register tuple"));
             }
