@@ -17,7 +17,7 @@ const COUNT_BITS: u32 = 29;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 /// A barrier after so many arrivals.
-fn arrive(state: u64, arrivals: u64) -> u64 {
+pub(super) fn arrive(state: u64, arrivals: u64) -> u64 {
     let (pending, start) = (state & COUNT, state >> 32 & COUNT);
     let phase = (state as u32 >> COUNT_BITS) as u64;
     let (pending, phases) = if arrivals <= pending {

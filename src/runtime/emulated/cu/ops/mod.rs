@@ -361,6 +361,9 @@ pub(crate) mod scratch;
 mod small_float_tests;
 pub(crate) mod small_floats;
 pub(crate) mod smem;
+pub(crate) mod tensor;
+#[cfg(test)]
+mod tensor_tests;
 pub(crate) mod transcendental;
 pub(crate) mod transpose;
 pub(crate) mod valu_int;
@@ -407,6 +410,7 @@ pub(crate) use salu_float::*;
 pub(crate) use scratch::*;
 pub(crate) use small_floats::*;
 pub(crate) use smem::*;
+pub(crate) use tensor::*;
 pub(crate) use transcendental::*;
 pub(crate) use transpose::*;
 pub(crate) use valu_int::*;

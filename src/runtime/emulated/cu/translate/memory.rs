@@ -66,6 +66,26 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// A copy of a tensor's tile; groups of its descriptor that are not there are 0.
+    pub(super) fn tensor(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
+        let mut op = self.operation(sem);
+        let none = self.constants.run(&[0; 8]);
+        for (spec, &operand) in inst.row.operands.iter().zip(inst.operands()) {
+            let slot = match operand {
+                Operand::Sgpr { index, .. } if Some(index) == self.family.null() => none,
+                _ => self.source(spec, operand)?,
+            };
+            match spec.field {
+                Field::Group0 => op.a = slot,
+                Field::Group1 => op.b = slot,
+                Field::Group2 => op.c = slot,
+                _ => op.d = slot,
+            }
+        }
+        self.push(op);
+        Ok(())
+    }
+
     pub(super) fn flat(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
         let mut op = self.operation(sem);
         let none = self.constants.pair(0);

@@ -338,6 +338,7 @@ impl Translator<'_> {
                 Encoding::Ds => self.ds(inst, sem),
                 Encoding::Flat | Encoding::Global | Encoding::Scratch => self.flat(inst, sem),
                 Encoding::Mubuf | Encoding::Mtbuf => self.buffer(inst, sem),
+                Encoding::Mimg => self.tensor(inst, sem),
                 Encoding::Vop1
                 | Encoding::Vop2
                 | Encoding::Vopc
