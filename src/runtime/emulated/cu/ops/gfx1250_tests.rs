@@ -33,11 +33,14 @@ fn group(lane: u32, width: u32) -> (Vec<u32>, usize) {
     (chunk.to_vec(), (lane - chunk[0]) as usize)
 }
 
+/// The lane that a lane reads from, by its own number, the one it is told and the groups' width.
+type From = fn(u32, u32, u32) -> u32;
+
 /// HIP's shuffles, by its reference: lanes outside the group (above it, for `__shfl_xor`) leave the lane's own value.
 #[test]
 fn lanes_of_a_group_are_exchanged() {
     let mut random = Random(3);
-    let shuffles: [(Sem, fn(u32, u32, u32) -> u32); 4] = [
+    let shuffles: [(Sem, From); 4] = [
         (Sem::v_permlane_bcast_b32, |lane, select, width| {
             let (lanes, _) = group(lane, width);
             lanes[(select % width) as usize]

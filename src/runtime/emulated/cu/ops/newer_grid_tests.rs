@@ -337,7 +337,7 @@ fn check(store: &[u32], atomic: &[u32], load: &[u32], (reference, floats): Refer
                 .unwrap_or_else(|fault| panic!("{fault:?}"));
             let active = || (0..32usize).filter(|lane| HOLES >> lane & 1 == 1);
             // the last lane's store stays
-            let mut memory = before.v[1][active().last().unwrap()];
+            let mut memory = before.v[1][active().next_back().unwrap()];
             let mut want = before.v.clone();
             for lane in active() {
                 let (old, data) = (before.v[1][lane], before.v[2][lane]);

@@ -166,7 +166,7 @@ impl Conversion {
 /// lanes share a row, as they do in blocks of 16 elements and, of elements smaller than a byte, of 32.
 fn block_scale(op_sel: u32, lane: u32, from: Kind) -> (u32, u32) {
     let bit = |at: u32| op_sel >> at & 1;
-    let upper = lane / 16 & 1;
+    let upper = (lane / 16) & 1;
     let byte = match (from.bits() == 8, bit(2), bit(3)) {
         (true, low, 0) => 2 * bit(1) + low,
         (true, ..) | (false, 0, _) => 2 * bit(1) + upper,

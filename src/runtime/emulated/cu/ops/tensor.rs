@@ -210,7 +210,9 @@ impl Descriptor {
         if offset == 0 {
             return Some(origin);
         }
-        let mut axes: Vec<usize> = (0..self.rank).filter(|&axis| self.tensor[axis] > 1).collect();
+        let mut axes: Vec<usize> = (0..self.rank)
+            .filter(|&axis| self.tensor[axis] > 1)
+            .collect();
         axes.sort_by_key(|&axis| self.strides[axis]);
         let mut span = 1u64;
         for &axis in &axes {

@@ -42,7 +42,13 @@ impl Fields {
 }
 
 /// global_store_b32 v[10:11], v1, off; ds_store_b32 v0, v2
-const FILL: [u32; 5] = [0xee06_807c, 0x0080_0000, 0x0000_000a, 0xd834_0000, 0x0000_0200];
+const FILL: [u32; 5] = [
+    0xee06_807c,
+    0x0080_0000,
+    0x0000_000a,
+    0xd834_0000,
+    0x0000_0200,
+];
 /// tensor_load_to_lds s[4:7], s[8:15], s[16:19], s[20:23]
 const LOAD: [u32; 3] = [0xd071_0001, 0x7c00_0000, 0x1410_0804];
 /// tensor_load_to_lds s[4:7], s[8:15]
@@ -50,7 +56,13 @@ const LOAD_2D: [u32; 3] = [0xd071_0001, 0x7c00_0000, 0x7c7c_0804];
 /// tensor_store_from_lds s[4:7], s[8:15], s[16:19], s[20:23]
 const STORE: [u32; 3] = [0xd071_4001, 0x7c00_0000, 0x1410_0804];
 /// ds_load_b32 v4, v0; global_load_b32 v5, v[10:11], off
-const READ: [u32; 5] = [0xd8d8_0000, 0x0400_0000, 0xee05_007c, 0x0000_0005, 0x0000_000a];
+const READ: [u32; 5] = [
+    0xd8d8_0000,
+    0x0400_0000,
+    0xee05_007c,
+    0x0000_0005,
+    0x0000_000a,
+];
 
 /// Bytes of memory and of LDS that the tests look at: a dword for each lane of every one of so many waves' worth.
 const BYTES: usize = 128;
@@ -216,12 +228,17 @@ fn copies_arrive_at_a_barrier_and_may_be_off() {
     }
 }
 
+/// A change of a good descriptor.
+type Change = fn(&mut Fields);
+
 #[test]
 fn what_a_copy_refuses() {
     let code: Vec<u8> = LOAD.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let cases: [(&str, fn(&mut Fields)); 4] = [
+    let cases: [(&str, Change); 4] = [
         ("reserved", |fields| fields.set(0, 1, 1, 1)),
-        ("without extent", |fields| fields.shape(&[1, 1], &[0, 1], &[1])),
+        ("without extent", |fields| {
+            fields.shape(&[1, 1], &[0, 1], &[1]);
+        }),
         ("larger than LDS", |fields| {
             fields.shape(&[1, 1, 1], &[0xffff; 3], &[1, 1]);
         }),

@@ -189,7 +189,7 @@ fn check_dense(opcode: u32, codes: [Codes; 2], wide: Wide) {
     // src0 v0, src1 v16, src2 v32
     let words = [
         0xcc00_4000 | opcode << 16 | D as u32,
-        0x1c00_0000 | 0x100 + A as u32 | (0x100 + B as u32) << 9 | (0x100 + C as u32) << 18,
+        0x1c00_0000 | (0x100 + A as u32) | (0x100 + B as u32) << 9 | (0x100 + C as u32) << 18,
     ];
     for registers in execute(&words, &registers) {
         compare(&registers, D, &want, wide, &format!("opcode {opcode}"));
@@ -254,7 +254,7 @@ fn check_sparse(opcode: u32, terms: usize, codes: [Codes; 2], c: Wide, d: Wide) 
         0xcc00_4000 | opcode << 16 | D as u32,
         0x1c00_0000
             | neg
-            | 0x100 + A as u32
+            | (0x100 + A as u32)
             | (0x100 + B as u32) << 9
             | (0x100 + INDEX as u32) << 18,
     ];
@@ -384,7 +384,7 @@ fn check_scaled(
             | (modifiers >> 1) << 10,
     );
     words.push(
-        0x100 + A as u32
+        (0x100 + A as u32)
             | (0x100 + b as u32) << 9
             | (0x100 + C as u32) << 18
             | (of_b & 3) << 27

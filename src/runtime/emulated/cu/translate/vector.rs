@@ -1,6 +1,7 @@
 //! Vector instructions: prefix micro-ops for modified sources, the operation, suffix micro-ops for its result.
 //!
 //! Knows: the VOP formats, DPP, SDWA, true16. Must not know: what an operation computes.
+use super::operands::inline_value;
 use super::{Refusal, Translator};
 use crate::isa::{
     Dpp, Encoding, Field, Half, Inst, IsaFamily, MAX_OPERANDS, Mods, Operand, OperandSpec, Row,
