@@ -128,10 +128,9 @@ macro_rules! behind {
         if found.is_null() {
             return ERROR;
         }
+        type Function = unsafe extern "C" fn($($of),*) -> c_int;
         // SAFETY: the symbol of this name has this type (hsa_ext_amd.h).
-        let function: unsafe extern "C" fn($($of),*) -> c_int =
-            unsafe { std::mem::transmute(found) };
-        function
+        unsafe { std::mem::transmute::<*mut c_void, Function>(found) }
     }};
 }
 
