@@ -262,8 +262,10 @@ fn signals_are_passed_on() {
         ("true", "HUP", 128 + 1),
     ] {
         let script = format!("{script}; echo ready; while :; do sleep 0.02; done");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rocr"))
+        // A shell that starts the tests in the background ignores INT and QUIT for them; nohup ignores HUP.
+        let mut child = Command::new("env")
             .env_remove("ROCR_DEVICE")
+            .args(["--default-signal", env!("CARGO_BIN_EXE_rocr")])
             .args(["run", "--", "sh", "-c", &script])
             .stdout(std::process::Stdio::piped())
             .spawn()

@@ -46,7 +46,7 @@ const UNSAFE: &[&str] = &[
     "src/cli/forward.rs",
     "src/dispatch/wire.rs",
     "src/runtime/driver.rs",
-    "src/runtime/emulated/cu/group.rs",
+    "src/runtime/emulated/cu/group/mod.rs",
     "src/runtime/emulated/cu/handlers.rs",
     "src/runtime/emulated/cu/integer_tests/mod.rs",
     "src/runtime/emulated/cu/memory/chunks.rs",
