@@ -1,5 +1,5 @@
 //! Which paths show the device, and where they lead instead.
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -91,16 +91,9 @@ fn root() -> Option<&'static Path> {
 
 /// Writes the files to a folder of this process, which is removed when it ends.
 fn own_tree() -> Option<PathBuf> {
-    let places = [
-        std::env::var_os("TMPDIR"),
-        Some(OsString::from(concat!("/", "tmp"))),
-        Some(OsString::from("/dev/shm")),
-    ];
-    let folder = places.into_iter().flatten().find_map(|place| {
-        let mut template = Path::new(&place)
-            .join("rocr-run-XXXXXX")
-            .into_os_string()
-            .into_vec();
+    let places = [std::env::temp_dir(), PathBuf::from("/dev/shm")];
+    let folder = places.into_iter().find_map(|place| {
+        let mut template = place.join("rocr-run-XXXXXX").into_os_string().into_vec();
         template.push(0);
         // SAFETY: a C string that ends with six X, which is changed in place.
         let made = unsafe { libc::mkdtemp(template.as_mut_ptr().cast()) };
