@@ -154,11 +154,11 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     status
 }
 
+/// Frees what `pointer` stood for when it was given out.
+///
 /// # Safety
-/// As ROCr's.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(pointer: *mut c_void) -> c_int {
-    let next = behind!(hsa_amd_memory_pool_free(*mut c_void));
+/// As ROCr's `next`, which frees.
+unsafe fn free_by(next: unsafe extern "C" fn(*mut c_void) -> c_int, pointer: *mut c_void) -> c_int {
     let start = original(pointer);
     let moved = pointer.expose_provenance() as u64;
     // SAFETY: as the caller promised.
@@ -175,19 +175,19 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(pointer: *mut c_void) -
 /// # Safety
 /// As ROCr's.
 #[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(pointer: *mut c_void) -> c_int {
+    let next = behind!(hsa_amd_memory_pool_free(*mut c_void));
+    // SAFETY: as the caller promised.
+    unsafe { free_by(next, pointer) }
+}
+
+/// # Safety
+/// As ROCr's.
+#[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hsa_memory_free(pointer: *mut c_void) -> c_int {
     let next = behind!(hsa_memory_free(*mut c_void));
-    let start = original(pointer);
-    let moved = pointer.expose_provenance() as u64;
     // SAFETY: as the caller promised.
-    let status = unsafe { next(start) };
-    if status == SUCCESS && start != pointer {
-        MOVED
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&moved);
-    }
-    status
+    unsafe { free_by(next, pointer) }
 }
 
 /// # Safety
