@@ -20,6 +20,17 @@ use crate::runtime::emulated::cu::simd::small_float::{self, SmallFloat};
 use crate::runtime::emulated::cu::simd::{MAX_LANES, Vector, scalar};
 use crate::runtime::emulated::cu::wave::DotModel;
 
+/// How the products of an element of D are added up.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// 32-bit integers, wrapping.
+    Integer,
+    /// A chain of FMAs.
+    Chain,
+    /// Groups of so many terms on CDNA1 and CDNA2, as its formats say on CDNA3.
+    Grouped(usize),
+}
+
 /// Elements of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -28,11 +39,18 @@ pub(super) enum Kind {
     Xf32,
     F16,
     Bf16,
+    /// bf16 whose denormals are zeros of their sign (RDNA).
+    FlushedBf16,
+    /// FNUZ, of CDNA3.
     Fp8,
+    /// FNUZ, of CDNA3.
     Bf8,
     /// A small format of the Open Compute Project.
     Small(SmallFloat),
     I8,
+    U8,
+    I4,
+    U4,
 }
 
 /// An element as the sums want it.
@@ -57,25 +75,26 @@ impl Kind {
     pub(super) const fn bits(self) -> usize {
         match self {
             Self::F32 | Self::Xf32 => 32,
-            Self::F16 | Self::Bf16 => 16,
-            Self::Fp8 | Self::Bf8 | Self::I8 => 8,
+            Self::F16 | Self::Bf16 | Self::FlushedBf16 => 16,
+            Self::Fp8 | Self::Bf8 | Self::I8 | Self::U8 => 8,
+            Self::I4 | Self::U4 => 4,
             Self::Small(format) => format.bits() as usize,
         }
     }
     /// Fraction bits of the significand.
-    const fn fraction(self) -> u32 {
+    pub(super) const fn fraction(self) -> u32 {
         match self {
             Self::F32 => 23,
             Self::Xf32 | Self::F16 => 10,
-            Self::Bf16 => 7,
+            Self::Bf16 | Self::FlushedBf16 => 7,
             Self::Fp8 => 3,
             Self::Bf8 => 2,
             Self::Small(format) => format.mantissa(),
-            Self::I8 => 0,
+            Self::I8 | Self::U8 | Self::I4 | Self::U4 => 0,
         }
     }
     /// Exponent of the smallest normal number.
-    const fn smallest(self) -> i32 {
+    pub(super) const fn smallest(self) -> i32 {
         match self {
             Self::F16 => -14,
             Self::Fp8 => -7,
@@ -93,6 +112,9 @@ impl Kind {
                     value: bits as u8 as i8 as u32,
                     ..Element::default()
                 };
+            }
+            Self::U8 | Self::I4 | Self::U4 | Self::FlushedBf16 => {
+                unreachable!("formats of RDNA alone")
             }
             Self::F32 => {
                 return Element {
@@ -243,67 +265,48 @@ impl Terms<'_> {
         )
     }
 
-    /// 32-bit integers, wrapping.
+    /// The sum of all terms and `c`.
     #[inline(always)]
-    pub(super) fn integer<V: Vector>(
-        &self,
-        v: V,
-        _model: DotModel,
-        _a: Kind,
-        _b: Kind,
-        _group: usize,
-        c: V::W,
-    ) -> V::W {
-        (0..self.operands.terms).fold(c, |sum, k| {
-            let (a, b) = self.values(v, k);
-            v.add(sum, v.mul_lo(a, b))
-        })
-    }
-
-    /// A chain of FMAs.
-    #[inline(always)]
-    pub(super) fn chain<V: Vector>(
-        &self,
-        v: V,
-        _model: DotModel,
-        _a: Kind,
-        _b: Kind,
-        _group: usize,
-        c: V::W,
-    ) -> V::W {
-        (0..self.operands.terms).fold(c, |sum, k| {
-            let (a, b) = self.values(v, k);
-            v.ffma(a, b, sum)
-        })
-    }
-
-    /// Groups of terms, as the generation sums them.
-    #[inline(always)]
-    pub(super) fn grouped<V: Vector>(
+    pub(super) fn sum<V: Vector>(
         &self,
         v: V,
         model: DotModel,
         a: Kind,
         b: Kind,
-        group: usize,
+        order: Order,
         c: V::W,
     ) -> V::W {
-        let terms = self.operands.terms;
-        if model == DotModel::Cdna3 {
-            let group = match a {
-                Kind::F16 | Kind::Bf16 => 8.min(terms),
-                Kind::Xf32 => 4,
-                _ => 16,
-            };
-            return (0..terms)
-                .step_by(group)
-                .fold(c, |sum, k| self.aligned(v, a, b, k, group, sum));
+        let mut sum = c;
+        match order {
+            Order::Integer => {
+                for k in 0..self.operands.terms {
+                    let (a, b) = self.values(v, k);
+                    sum = v.add(sum, v.mul_lo(a, b));
+                }
+            }
+            Order::Chain => {
+                for k in 0..self.operands.terms {
+                    let (a, b) = self.values(v, k);
+                    sum = v.ffma(a, b, sum);
+                }
+            }
+            Order::Grouped(_) if model == DotModel::Cdna3 => {
+                let group = aligned_group(a, self.operands.terms);
+                for k in (0..self.operands.terms).step_by(group) {
+                    sum = self.aligned(v, a, b, k, group, sum);
+                }
+            }
+            Order::Grouped(group) => sum = self.tree(v, model == DotModel::Cdna2, group, c),
         }
-        let small = model == DotModel::Cdna2;
+        sum
+    }
+
+    /// Groups of terms as CDNA1 adds them up, and CDNA2 (`small`).
+    #[inline(always)]
+    fn tree<V: Vector>(&self, v: V, small: bool, group: usize, c: V::W) -> V::W {
         let finish = |sum: V::W| if small { flush(v, sum) } else { sum };
-        let c = if small {
-            let magnitude = v.and(c, v.splat(0x7fff_ffff));
-            v.select(v.lt_u(magnitude, v.splat(0x0080_0000)), v.splat(0), c)
+        let mut sum = if small {
+            without_denormals(v, Kind::F32, c)
         } else {
             c
         };
@@ -313,14 +316,15 @@ impl Terms<'_> {
             finish(v.ffma(a, b, v.splat(0)))
         };
         let pair = |k: usize| finish(v.fadd(product(k), product(k + 1)));
-        (0..terms).step_by(group).fold(c, |sum, k| {
+        for k in (0..self.operands.terms).step_by(group) {
             let group = if group == 2 {
                 pair(k)
             } else {
                 finish(v.fadd(pair(k), pair(k + 2)))
             };
-            finish(v.fadd(sum, group))
-        })
+            sum = finish(v.fadd(sum, group));
+        }
+        sum
     }
 
     /// Terms `first` and `step` on from it, `count` of them, aligned to the largest exponent and cut 24 bits below it: the
@@ -367,40 +371,14 @@ impl Terms<'_> {
         c: V::W,
     ) -> V::W {
         let fraction = a.fraction() + b.fraction();
-        let eight = a.bits() <= 8;
-        let power = |exponent: V::W| {
-            let high = v.shl(v.add(exponent, v.splat(1023)), v.splat(20));
-            v.join(v.splat(0), high)
-        };
-        // the sum in units of 2^-24
-        let (sum, exponent) = if eight {
-            let (even, e) = self.cut_sum(v, fraction, first, 2, count / 2);
-            let (odd, f) = self.cut_sum(v, fraction, first + 1, 2, count / 2);
-            let most = v.max_i(e, f);
-            let floor =
-                |sum: V::W, exponent: V::W| v.sar(sum, v.min_u(v.sub(most, exponent), v.splat(31)));
-            (v.add(floor(even, e), floor(odd, f)), most)
+        let r = if a.bits() <= 8 {
+            let even = self.cut_sum(v, fraction, first, 2, count / 2);
+            let odd = self.cut_sum(v, fraction, first + 1, 2, count / 2);
+            join_aligned(v, even, Some(odd), c)
         } else {
-            self.cut_sum(v, fraction, first, 1, count)
+            let all = self.cut_sum(v, fraction, first, 1, count);
+            join_aligned(v, all, None, c)
         };
-        // both aligned again, in f64, where each step is exact
-        let magnitude = v.and(c, v.splat(0x7fff_ffff));
-        let field = v.max_u(v.shr(magnitude, v.splat(23)), v.splat(1));
-        let c_exponent = v.sub(field, v.splat(127));
-        let most = v.max_i(exponent, c_exponent);
-        let below = v.sub(exponent, most);
-        let scaled = v.dmul_raw(v.cvt_f64_i32(sum), power(v.add(below, v.splat(7))));
-        let sum31 = v.dfloor_raw(scaled);
-        let scale = power(v.sub(v.splat(24), most));
-        let mut c24 = v.dfloor_raw(v.dmul_raw(v.cvt_f64_f32(c), scale));
-        if eight {
-            // an accumulator too small to reach the kept bits is dropped
-            let far = v.lt_i(c_exponent, v.sub(most, v.splat(25)));
-            c24 = v.qselect(far, v.qsplat(0), c24);
-        }
-        let c31 = v.dmul_raw(c24, v.qsplat(0x4060_0000_0000_0000));
-        let total = v.dadd_raw(sum31, c31);
-        let r = v.cvt_f32_f64(v.dmul_raw(total, power(v.sub(most, v.splat(31)))));
         // infinities, NaNs, and products that are infinite in f32
         let not_finite = |a: V::W| v.lt_u(v.splat(0x7f7f_ffff), v.and(a, v.splat(0x7fff_ffff)));
         let special = (first..first + count).fold(not_finite(c), |special, k| {
@@ -452,4 +430,70 @@ impl Terms<'_> {
         }
         v.from_words(&out)
     }
+}
+
+/// How many terms CDNA3 aligns to each other.
+pub(super) fn aligned_group(kind: Kind, terms: usize) -> usize {
+    match kind {
+        Kind::F16 | Kind::Bf16 => 8.min(terms),
+        Kind::Xf32 => 4,
+        _ => 16,
+    }
+}
+
+/// Numbers of a format, its denormals +0.
+#[inline(always)]
+pub(super) fn without_denormals<V: Vector>(v: V, kind: Kind, value: V::W) -> V::W {
+    let magnitude = v.and(value, v.splat(0x7fff_ffff));
+    let smallest = v.splat(((kind.smallest() + 127) as u32) << 23);
+    v.select(v.lt_u(magnitude, smallest), v.splat(0), value)
+}
+
+/// 2^exponent in f64.
+#[inline(always)]
+fn power<V: Vector>(v: V, exponent: V::W) -> V::Q {
+    let high = v.shl(v.add(exponent, v.splat(1023)), v.splat(20));
+    v.join(v.splat(0), high)
+}
+
+/// A sum in units of 2^-24 of its exponent, moved to a larger exponent and rounded down.
+#[inline(always)]
+fn moved<V: Vector>(v: V, (sum, exponent): (V::W, V::W), to: V::W) -> V::W {
+    v.sar(sum, v.min_u(v.sub(to, exponent), v.splat(31)))
+}
+
+/// A finite `c` and the cut sums of a group's products, in units of 2^-24 of their exponents: of all, or of the even and the
+/// odd terms apart, which are those of eight bits and less.
+#[inline(always)]
+pub(super) fn join_aligned<V: Vector>(
+    v: V,
+    first: (V::W, V::W),
+    second: Option<(V::W, V::W)>,
+    c: V::W,
+) -> V::W {
+    let (sum, exponent) = match second {
+        Some(second) => {
+            let most = v.max_i(first.1, second.1);
+            (v.add(moved(v, first, most), moved(v, second, most)), most)
+        }
+        None => first,
+    };
+    // both aligned again, in f64, where each step is exact
+    let magnitude = v.and(c, v.splat(0x7fff_ffff));
+    let field = v.max_u(v.shr(magnitude, v.splat(23)), v.splat(1));
+    let c_exponent = v.sub(field, v.splat(127));
+    let most = v.max_i(exponent, c_exponent);
+    let below = v.sub(exponent, most);
+    let scaled = v.dmul_raw(v.cvt_f64_i32(sum), power(v, v.add(below, v.splat(7))));
+    let sum31 = v.dfloor_raw(scaled);
+    let scale = power(v, v.sub(v.splat(24), most));
+    let mut c24 = v.dfloor_raw(v.dmul_raw(v.cvt_f64_f32(c), scale));
+    if second.is_some() {
+        // an accumulator too small to reach the kept bits is dropped
+        let far = v.lt_i(c_exponent, v.sub(most, v.splat(25)));
+        c24 = v.qselect(far, v.qsplat(0), c24);
+    }
+    let c31 = v.dmul_raw(c24, v.qsplat(0x4060_0000_0000_0000));
+    let total = v.dadd_raw(sum31, c31);
+    v.cvt_f32_f64(v.dmul_raw(total, power(v, v.sub(most, v.splat(31)))))
 }

@@ -337,9 +337,12 @@ mod lds_direct;
 pub(crate) mod matrix;
 #[cfg(test)]
 mod matrix_cdna4_tests;
+mod matrix_panels;
+mod matrix_quick;
 mod matrix_sum;
 #[cfg(test)]
 mod matrix_tests;
+mod matrix_unpack;
 pub(crate) mod minmax;
 pub(crate) mod modifiers;
 pub(crate) mod newer;
@@ -376,6 +379,7 @@ pub(crate) mod wmma_gfx1250;
 mod wmma_gfx1250_tests;
 pub(crate) mod wmma_rdna4;
 pub(crate) mod wmma_scaled;
+mod wmma_sum;
 
 pub(crate) use atomics::*;
 pub(crate) use barriers::*;

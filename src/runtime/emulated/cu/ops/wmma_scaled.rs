@@ -7,13 +7,16 @@
 //! registers behind the others. The scales of a row are the bytes of one lane. EXEC is not looked at.
 //!
 //! A sum is taken in f64, where all products are exact, and rounded once; how silicon rounds is not published.
-use super::matrix::element;
+use super::matrix_panels::{Cross, Panel, Run};
+use super::matrix_sum::Kind;
+use super::matrix_unpack::{Layout, register_of, unpack};
 use super::wmma::SIDE;
-use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
+use super::wmma_sum::accumulator;
+use crate::runtime::emulated::cu::microop::{MicroOp, Slot};
 use crate::runtime::emulated::cu::simd::small_float::{
     E2M1, E2M3, E3M2, E4M3, E5M2, E5M3, SCALE_BIAS, SCALE_NAN, SmallFloat,
 };
-use crate::runtime::emulated::cu::simd::{Vector, scalar};
+use crate::runtime::emulated::cu::simd::{Outlined, Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
 
 /// Terms of a sum.
@@ -98,97 +101,99 @@ fn format(number: u32) -> SmallFloat {
     }
 }
 
-/// A by rows, B by terms.
-struct Matrices {
-    a: [[f64; TERMS]; ROWS],
-    b: [[f64; SIDE]; TERMS],
+/// One operation on `rows` rows of A.
+struct Wmma<'a, 'r> {
+    cx: &'a mut Cx<'r>,
+    op: &'a MicroOp,
+    rows: usize,
 }
 
-#[inline(never)]
-fn gather(cx: &Cx<'_>, op: &MicroOp, rows: usize) -> Box<Matrices> {
-    let blocks = Blocks::at(cx, op.aux_slot());
-    let mut matrices = Box::new(Matrices {
-        a: [[0.0; TERMS]; ROWS],
-        b: [[0.0; SIDE]; TERMS],
-    });
-    for (operand, slot, rows) in [(0, op.a, rows), (1, op.b, SIDE)] {
-        let format = format(blocks.formats[operand]);
-        let bits = format.bits() as usize;
-        let run = if bits == 8 { 16 } else { 32 };
-        for i in 0..rows {
-            let mut scale = 0.0;
-            for k in 0..TERMS {
-                if k.is_multiple_of(blocks.terms as usize) {
-                    scale = blocks.scale(cx, operand, rows, i, k);
-                }
-                let lane = i % SIDE + SIDE * (k / run % 2);
-                let at = k / (2 * run) * run + k % run + TERMS / 2 * (i / SIDE);
-                let value = number(format, element(cx, slot, lane, at, bits)) * scale;
-                if operand == 0 {
-                    matrices.a[i][k] = value;
-                } else {
-                    matrices.b[k][i] = value;
-                }
-            }
-        }
-    }
-    matrices
-}
-
+/// A and B times their scales, in f64.
 #[inline(always)]
-fn multiply(cx: &mut Cx<'_>, op: &MicroOp, pc: u32, rows: usize) -> u32 {
-    let matrices = gather(cx, op, rows);
-    let bit = |field: i32| op.imm >> field >> 2 & 1 != 0;
-    let (negate, absolute) = (bit(imm_flags::NEG), bit(imm_flags::NEG_HI));
-    for row in 0..rows {
-        let register = (row / SIDE * SIXTEEN_ROWS + row % SIXTEEN_ROWS) as u32;
-        let first_lane = (row % SIDE / SIXTEEN_ROWS * SIDE) as u32;
-        let from = if op.c.is_vector() {
-            cx.nth(op.c, register)
-        } else {
-            op.c
-        };
-        let mut sums = [0.0; SIDE];
-        for (sum, lane) in sums.iter_mut().zip(first_lane..) {
-            let c = f32::from_bits(cx.lane(from, lane));
-            let c = if absolute { c.abs() } else { c };
-            *sum = f64::from(if negate { -c } else { c });
+fn read<V: Vector>(v: V, cx: &Cx<'_>, op: &MicroOp, rows: usize) -> [Panel<u64>; 2] {
+    let blocks = Blocks::at(cx, op.aux_slot());
+    [(0, op.a, rows), (1, op.b, SIDE)].map(|(operand, slot, rows)| {
+        let format = format(blocks.formats[operand]);
+        let run = if format.bits() == 8 { 16 } else { 32 };
+        let mut values = Panel::new(TERMS, rows);
+        for first in (0..rows).step_by(SIDE) {
+            let layout = Layout {
+                per_lane: TERMS / 2,
+                run,
+                stride: 2 * run,
+                sixteens: [(first, 0), (first, run), (0, 0), (0, 0)],
+                count: 2,
+            };
+            let slot = register_of(cx, slot, first / SIDE * SIXTEEN_ROWS);
+            unpack(
+                v,
+                cx,
+                slot,
+                Kind::Small(format),
+                &layout,
+                [0; 2],
+                &mut values,
+            );
         }
-        for (a, b) in matrices.a[row].iter().zip(&matrices.b) {
-            for (sum, b) in sums.iter_mut().zip(b) {
-                *sum += a * b;
+        let mut scaled = Panel::new(TERMS, rows);
+        for i in 0..rows {
+            for block in (0..TERMS).step_by(blocks.terms as usize) {
+                let scale = blocks.scale(cx, operand, rows, i, block);
+                for k in block..block + blocks.terms as usize {
+                    let value = f64::from(f32::from_bits(values.get(k, i))) * scale;
+                    scaled.set(k, i, value.to_bits());
+                }
             }
         }
-        for (sum, lane) in sums.into_iter().zip(first_lane..) {
-            let bits = if sum.is_nan() {
-                scalar::DEFAULT_NAN_F32
-            } else {
-                (sum as f32).to_bits()
-            };
-            cx.set_lane(cx.nth(op.d, register), lane, bits);
+        scaled
+    })
+}
+
+impl Outlined for Wmma<'_, '_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, v: V) {
+        let Self { cx, op, rows } = self;
+        let [a, b] = read(v, cx, op, rows);
+        for i in 0..rows {
+            let register = i / SIDE * SIXTEEN_ROWS + i % SIXTEEN_ROWS;
+            let first_lane = i % SIDE / SIXTEEN_ROWS * SIDE;
+            let from = register_of(cx, op.c, register);
+            let to = register_of(cx, op.d, register);
+            for j in (0..SIDE).step_by(V::LANES) {
+                let chunk = (first_lane + j) / V::LANES;
+                let c = v.cvt_f64_f32(accumulator(v, op, cx.w(v, from, chunk)));
+                let cross = Cross { a: &a, b: &b, i, j };
+                let sum = v.cvt_f32_f64(cross.chain(v, Run::of(0, TERMS), c));
+                let nan = v.splat(scalar::DEFAULT_NAN_F32);
+                let sum = v.select(v.funord(sum, sum), nan, sum);
+                cx.set_w(v, to, chunk, v.mask(!0), sum);
+            }
         }
     }
-    pc + 1
 }
 
 /// Sixteen rows of formats that the modifiers name.
 #[inline(always)]
 pub(crate) fn v_wmma_f32_16x16x128_f8f6f4<V: Vector>(
-    _v: V,
+    v: V,
     cx: &mut Cx<'_>,
     op: &MicroOp,
     pc: u32,
 ) -> u32 {
-    multiply(cx, op, pc, SIDE)
+    v.outline(Wmma { cx, op, rows: SIDE });
+    pc + 1
 }
 
 /// Thirty-two rows of FP4.
 #[inline(always)]
 pub(crate) fn v_wmma_f32_32x16x128_f4<V: Vector>(
-    _v: V,
+    v: V,
     cx: &mut Cx<'_>,
     op: &MicroOp,
     pc: u32,
 ) -> u32 {
-    multiply(cx, op, pc, ROWS)
+    v.outline(Wmma { cx, op, rows: ROWS });
+    pc + 1
 }

@@ -6,7 +6,7 @@
     reason = "CPU intrinsics; the token proves that the CPU has them"
 )]
 
-use super::{MAX_LANES, Quads, Vector, Words, lanes};
+use super::{MAX_LANES, Outlined, Quads, Vector, Words, lanes};
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -140,6 +140,13 @@ fn half_counts(count: __m256i) -> (__m256i, __m256i) {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+fn outlined<T: Outlined>(task: T) -> T::Result {
+    task.run(Avx2(()))
+}
+
+#[cfg(target_arch = "x86_64")]
 impl Vector for Avx2 {
     const LANES: usize = 8;
     const CHEAP_MASKS: bool = false;
@@ -148,6 +155,10 @@ impl Vector for Avx2 {
     type M = __m256i;
     type Select = __m256i;
 
+    #[inline(always)]
+    fn outline<T: Outlined>(self, task: T) -> T::Result {
+        cpu!(outlined(task))
+    }
     #[inline(always)]
     fn words(self, a: __m256i) -> Words {
         let mut out = [0; MAX_LANES];
@@ -934,6 +945,10 @@ impl Vector for Avx2 {
         let above = self.fle(self.splat(0x4f00_0000), a);
         let r = self.select(above, self.splat(0x7fff_ffff), r);
         self.select(self.funord(a, a), self.splat(0), r)
+    }
+    #[inline(always)]
+    fn cvt_i32_f32_raw(self, a: __m256i) -> __m256i {
+        cpu!(_mm256_cvttps_epi32(ps(a)))
     }
     #[inline(always)]
     fn cvt_u32_f32(self, a: __m256i) -> __m256i {

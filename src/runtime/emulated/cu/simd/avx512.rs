@@ -6,7 +6,7 @@
     reason = "CPU intrinsics; the token proves that the CPU has them"
 )]
 
-use super::{MAX_LANES, Quads, Vector, Words};
+use super::{MAX_LANES, Outlined, Quads, Vector, Words};
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -112,6 +112,15 @@ fn sum_bytes(a: __m512i) -> __m512i {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+)]
+fn outlined<T: Outlined>(task: T) -> T::Result {
+    task.run(Avx512(()))
+}
+
+#[cfg(target_arch = "x86_64")]
 impl Vector for Avx512 {
     const LANES: usize = MAX_LANES;
     const CHEAP_MASKS: bool = true;
@@ -120,6 +129,10 @@ impl Vector for Avx512 {
     type M = __mmask16;
     type Select = __mmask16;
 
+    #[inline(always)]
+    fn outline<T: Outlined>(self, task: T) -> T::Result {
+        cpu!(outlined(task))
+    }
     #[inline(always)]
     fn words(self, a: __m512i) -> Words {
         let mut out = [0; MAX_LANES];
@@ -892,6 +905,10 @@ impl Vector for Avx512 {
         let above = self.fle(self.splat(0x4f00_0000), a);
         let r = self.select(above, self.splat(0x7fff_ffff), r);
         self.select(self.funord(a, a), self.splat(0), r)
+    }
+    #[inline(always)]
+    fn cvt_i32_f32_raw(self, a: __m512i) -> __m512i {
+        cpu!(_mm512_cvttps_epi32(ps(a)))
     }
     #[inline(always)]
     fn cvt_u32_f32(self, a: __m512i) -> __m512i {

@@ -15,10 +15,10 @@ pub(crate) enum Fp8 {
     Bf8,
 }
 
-/// The NaN of both formats.
-const NAN: u8 = 0x80;
-
 impl Fp8 {
+    /// The NaN of both formats.
+    pub(crate) const NAN: u8 = 0x80;
+
     /// Bits of mantissa.
     pub(crate) const fn mantissa(self) -> u32 {
         match self {
@@ -36,7 +36,7 @@ impl Fp8 {
 
     /// The number; `None` for NaN.
     pub(crate) const fn unpack(self, bits: u8) -> Option<Number> {
-        if bits == NAN {
+        if bits == Self::NAN {
             return None;
         }
         let field = (bits & 0x7f) >> self.mantissa();
@@ -62,7 +62,7 @@ impl Fp8 {
     pub(crate) fn round_f32(self, a: u32, saturate: bool) -> u8 {
         let magnitude = a & 0x7fff_ffff;
         if magnitude >= 0x7f80_0000 {
-            return NAN;
+            return Self::NAN;
         }
         let number = soft::F32.unpack(u64::from(magnitude));
         self.encode(a, number, Round::Even, saturate)
@@ -73,7 +73,7 @@ impl Fp8 {
     pub(crate) fn round_f32_stochastic(self, a: u32, random: u32, saturate: bool) -> u8 {
         let magnitude = a & 0x7fff_ffff;
         if magnitude >= 0x7f80_0000 {
-            return NAN;
+            return Self::NAN;
         }
         let moved = magnitude + (random >> (9 + self.mantissa()));
         let number = soft::F32.unpack(u64::from(moved.min(0x7f7f_ffff)));
@@ -85,7 +85,7 @@ impl Fp8 {
         let Some(magnitude) = self.magnitude(number, round) else {
             return match saturate {
                 true => 0x7f | (a >> 24) as u8 & 0x80,
-                false => NAN,
+                false => Self::NAN,
             };
         };
         // there is one zero

@@ -90,10 +90,18 @@ pub(crate) type Words = [u32; MAX_LANES];
 /// 64-bit lanes as an array.
 pub(crate) type Quads = [u64; MAX_LANES];
 
+/// Work for [`Vector::outline`]; `run` must be `#[inline(always)]` to get the features of its back end.
+pub(crate) trait Outlined {
+    type Result;
+    fn run<V: Vector>(self, v: V) -> Self::Result;
+}
+
 /// A back end. `W` holds [`Self::LANES`] 32-bit lanes (integers or the bits of an f32), `Q` as many 64-bit lanes,
 /// `M` as many booleans.
 pub(crate) trait Vector: Copy + 'static {
     const LANES: usize;
+    /// Runs `task` in a function of its own that has the back end's CPU features: for code that many handlers share.
+    fn outline<T: Outlined>(self, task: T) -> T::Result;
     /// A masked store costs no more than a plain one.
     const CHEAP_MASKS: bool;
     type W: Copy;
@@ -874,6 +882,11 @@ pub(crate) trait Vector: Copy + 'static {
     /// Signed integer from f32, toward zero; what is out of range saturates, a NaN gives 0.
     #[inline(always)]
     fn cvt_i32_f32(self, a: Self::W) -> Self::W {
+        self.map1(a, |a| f32::from_bits(a) as i32 as u32)
+    }
+    /// Signed integer from an f32 that is below 2^31 in magnitude, toward zero.
+    #[inline(always)]
+    fn cvt_i32_f32_raw(self, a: Self::W) -> Self::W {
         self.map1(a, |a| f32::from_bits(a) as i32 as u32)
     }
     #[inline(always)]

@@ -6,7 +6,7 @@
     reason = "loads and stores of wave rows through raw pointers"
 )]
 
-use super::{MAX_LANES, Quads, Vector, Words};
+use super::{MAX_LANES, Outlined, Quads, Vector, Words};
 
 /// Lanes at once: few, so that the reference stays small code.
 const LANES: usize = 4;
@@ -23,6 +23,10 @@ impl Vector for Portable {
     type M = u16;
     type Select = u32;
 
+    #[inline(never)]
+    fn outline<T: Outlined>(self, task: T) -> T::Result {
+        task.run(self)
+    }
     #[inline(always)]
     fn words(self, a: Self::W) -> Words {
         let mut out = [0; MAX_LANES];

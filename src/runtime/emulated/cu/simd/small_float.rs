@@ -92,7 +92,7 @@ impl SmallFloat {
         1 << (self.exponent + self.mantissa)
     }
     /// The largest number.
-    const fn largest(self) -> u32 {
+    pub(crate) const fn largest(self) -> u32 {
         match self.top {
             Top::Numbers => self.sign() - 1,
             Top::OneNan => self.sign() - 2,

@@ -1,0 +1,117 @@
+//! Operands of matrix operations on their way from registers to panels.
+//!
+//! Knows: how elements lie in lanes and registers, their formats. Must not know: operations, sums.
+use super::float32::flush;
+use super::matrix_panels::Panel;
+use super::matrix_sum::Kind;
+use crate::runtime::emulated::cu::microop::Slot;
+use crate::runtime::emulated::cu::simd::Vector;
+use crate::runtime::emulated::cu::simd::fp8::Fp8;
+use crate::runtime::emulated::cu::wave::Cx;
+
+/// Lanes that hold consecutive rows of the same terms, on every generation.
+const SIXTEEN: usize = 16;
+
+/// Where the terms of an operand lie: element `e` of a lane is term `first + e / run * stride + e % run`, with the first term
+/// and the row of each sixteen lanes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Layout {
+    /// Elements that a lane holds.
+    pub(super) per_lane: usize,
+    /// Terms that follow each other in a lane.
+    pub(super) run: usize,
+    /// From one such run to the next.
+    pub(super) stride: usize,
+    /// Row and first term of sixteen lanes; of those that there are.
+    pub(super) sixteens: [(usize, usize); 4],
+    /// How many sixteens are looked at.
+    pub(super) count: usize,
+}
+
+/// The register `index` of an operand; a scalar stands for all of them.
+#[inline(always)]
+pub(super) fn register_of(cx: &Cx<'_>, slot: Slot, index: usize) -> Slot {
+    if slot.is_vector() {
+        cx.nth(slot, index as u32)
+    } else {
+        slot
+    }
+}
+
+/// Elements as f32, in `panel`; `signs` is for even and odd terms what is to be flipped.
+#[inline(always)]
+pub(super) fn unpack<V: Vector>(
+    v: V,
+    cx: &Cx<'_>,
+    slot: Slot,
+    kind: Kind,
+    layout: &Layout,
+    signs: [u32; 2],
+    panel: &mut Panel<u32>,
+) {
+    let bits = kind.bits();
+    for at in 0..layout.per_lane {
+        let term = at / layout.run * layout.stride + at % layout.run;
+        let (register, shift) = (bits * at / 32, bits * at % 32);
+        let words = register_of(cx, slot, register);
+        let next = register_of(cx, slot, register + 1);
+        let sign = v.splat(signs[at % 2]);
+        for chunk in 0..layout.count * SIXTEEN / V::LANES {
+            let lane = chunk * V::LANES;
+            let (row, first) = layout.sixteens[lane / SIXTEEN];
+            let mut word = v.shr(cx.w(v, words, chunk), v.splat(shift as u32));
+            if shift + bits > 32 {
+                let rest = cx.w(v, next, chunk);
+                word = v.or(word, v.shl(rest, v.splat(32 - shift as u32)));
+            }
+            let code = v.and(word, v.splat(u32::MAX >> (32 - bits)));
+            let value = v.xor(decode(v, kind, code), sign);
+            panel.put(v, first + term, row + lane % SIXTEEN, value);
+        }
+    }
+}
+
+/// Codes as f32 numbers.
+#[inline(always)]
+fn decode<V: Vector>(v: V, kind: Kind, code: V::W) -> V::W {
+    match kind {
+        Kind::F32 => code,
+        Kind::Xf32 => v.and(code, v.splat(0xffff_e000)),
+        Kind::F16 => v.cvt_f32_f16(code),
+        Kind::Bf16 => v.shl(code, v.splat(16)),
+        Kind::FlushedBf16 => flush(v, v.shl(code, v.splat(16))),
+        Kind::I8 | Kind::I4 => {
+            let spare = v.splat(32 - kind.bits() as u32);
+            v.cvt_f32_i32(v.sar(v.shl(code, spare), spare))
+        }
+        Kind::U8 | Kind::U4 => v.cvt_f32_i32(code),
+        Kind::Fp8 | Kind::Bf8 => {
+            let nan = v.eq(code, v.splat(u32::from(Fp8::NAN)));
+            v.select(nan, v.splat(0x7fc0_0000), small(v, kind, code))
+        }
+        Kind::Small(format) => {
+            let sign_bit = 1 << (format.bits() - 1);
+            let magnitude = v.and(code, v.splat(sign_bit - 1));
+            let largest = v.splat(format.largest());
+            let mut special = v.splat(0x7fc0_0000);
+            if format.is_infinite(format.largest() + 1) {
+                let nan = v.lt_u(v.add(largest, v.splat(1)), magnitude);
+                special = v.select(nan, special, v.splat(0x7f80_0000));
+            }
+            let sign = v.shl(v.and(code, v.splat(sign_bit)), v.splat(32 - format.bits()));
+            let is_special = v.lt_u(largest, magnitude);
+            v.select(is_special, v.or(special, sign), small(v, kind, code))
+        }
+    }
+}
+
+/// Finite numbers of a small format: their fields are taken as those of an f32, whose exponent is off by a constant.
+#[inline(always)]
+fn small<V: Vector>(v: V, kind: Kind, code: V::W) -> V::W {
+    let (bits, fraction) = (kind.bits() as u32, kind.fraction());
+    let magnitude = v.and(code, v.splat((1 << (bits - 1)) - 1));
+    let sign = v.shl(v.and(code, v.splat(1 << (bits - 1))), v.splat(32 - bits));
+    let power = ((126 + kind.smallest() + 127) as u32) << 23;
+    let value = v.fmul_raw(v.shl(magnitude, v.splat(23 - fraction)), v.splat(power));
+    v.or(value, sign)
+}
