@@ -339,6 +339,8 @@ pub(crate) mod matrix;
 mod matrix_cdna4_tests;
 mod matrix_panels;
 mod matrix_quick;
+#[cfg(test)]
+mod matrix_quick_tests;
 mod matrix_sum;
 #[cfg(test)]
 mod matrix_tests;
