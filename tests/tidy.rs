@@ -60,6 +60,7 @@ const UNSAFE: &[&str] = &[
     "src/runtime/emulated/cu/memory/test_wave.rs",
     "src/runtime/emulated/cu/memory/tests/global.rs",
     "src/runtime/emulated/cu/microop.rs",
+    "src/runtime/emulated/cu/ops/matrix_panels.rs",
     "src/runtime/emulated/cu/ops/op_wave.rs",
     "src/runtime/emulated/cu/program.rs",
     "src/runtime/emulated/cu/simd/avx2.rs",
