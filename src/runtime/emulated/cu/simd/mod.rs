@@ -20,6 +20,8 @@ pub(crate) mod avx512;
 pub(crate) mod float_state;
 pub(crate) mod fp8;
 pub(crate) mod lanes;
+#[cfg(test)]
+mod method_tests;
 pub(crate) mod portable;
 pub(crate) mod scalar;
 pub(crate) mod small_float;
