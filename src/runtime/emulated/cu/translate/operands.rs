@@ -2,6 +2,8 @@
 //!
 //! Knows: register numbering and inline constants (AMD ISA documents, "Scalar operands", "Inline constants"). Must not
 //! know: what an instruction does with an operand.
+use std::collections::HashMap;
+
 use super::{Refusal, Translator};
 use crate::isa::{Field, Operand, OperandSpec, Ty};
 use crate::runtime::emulated::cu::handlers::Internal;
@@ -11,44 +13,38 @@ use crate::runtime::emulated::cu::wave::layout;
 /// Dwords that a scalar operand may lie at: encoding numbers 0 to 127.
 const SCALARS: u32 = 128;
 
-/// The program's constants: pairs of dwords, each value once.
+/// The program's constants, each value once: pairs and longer runs of dwords.
 #[derive(Debug, Default)]
 pub(crate) struct Constants {
     dwords: Vec<u32>,
+    /// Where each pair lies, in dwords; large programs have many.
+    pairs: HashMap<u64, u32>,
+    runs: HashMap<Vec<u32>, u32>,
 }
 
 impl Constants {
     /// The slot of a 64-bit value; its low dword serves 32-bit readers.
     pub(crate) fn pair(&mut self, value: u64) -> Slot {
-        let wanted = [value as u32, (value >> 32) as u32];
-        let at = self
-            .dwords
-            .chunks_exact(2)
-            .position(|pair| pair == wanted)
-            .unwrap_or_else(|| {
-                self.dwords.extend(wanted);
-                self.dwords.len() / 2 - 1
-            });
-        Slot::constant(8 * at as u32)
+        let at = *self.pairs.entry(value).or_insert_with(|| {
+            let at = self.dwords.len() as u32;
+            self.dwords.extend([value as u32, (value >> 32) as u32]);
+            at
+        });
+        Slot::constant(4 * at)
     }
 
-    /// The slot of a run of dwords (an even number of them).
+    /// The slot of a run of dwords; it begins where a pair may.
     pub(crate) fn run(&mut self, values: &[u32]) -> Slot {
-        let at = self
-            .dwords
-            .chunks_exact(2)
-            .enumerate()
-            .map(|(pair, _)| 2 * pair)
-            .find(|&at| self.dwords.get(at..at + values.len()) == Some(values))
-            .unwrap_or_else(|| {
-                let at = self.dwords.len();
-                self.dwords.extend(values);
-                if !self.dwords.len().is_multiple_of(2) {
-                    self.dwords.push(0);
-                }
-                at
-            });
-        Slot::constant(4 * at as u32)
+        if let Some(&at) = self.runs.get(values) {
+            return Slot::constant(4 * at);
+        }
+        let at = self.dwords.len() as u32;
+        self.dwords.extend(values);
+        if !self.dwords.len().is_multiple_of(2) {
+            self.dwords.push(0);
+        }
+        self.runs.insert(values.to_vec(), at);
+        Slot::constant(4 * at)
     }
 
     pub(crate) fn into_dwords(self) -> Vec<u32> {
@@ -235,5 +231,24 @@ impl Translator<'_> {
     /// A temporary row.
     pub(super) fn temp(&self, index: u32) -> Slot {
         Slot::row(self.shape.temp(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_is_kept_once() {
+        let mut constants = Constants::default();
+        let first = constants.pair(7);
+        let run = constants.run(&[1, 2, 3]);
+        let second = constants.pair(7 << 32);
+        assert_eq!(constants.pair(7), first);
+        assert_eq!(constants.run(&[1, 2, 3]), run);
+        assert_eq!(constants.pair(7 << 32), second);
+        let dwords = constants.into_dwords();
+        assert_eq!(dwords, [7, 0, 1, 2, 3, 0, 0, 7]);
+        assert_eq!(second.offset(), 24);
     }
 }
