@@ -42,6 +42,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// From a source to a checked result.
+const EXAMPLES: &str = "\
+Examples:
+  clang -target amdgcn-amd-amdhsa -mcpu=gfx90a -O2 -nogpulib kernel.cl -o kernel.hsaco
+  rocr load kernel.hsaco                  what is in it, and whether it would run
+  rocr launch kernel.hsaco --grid 1000    run it with arguments that rocr fills
+  rocr launch kernel.hsaco --grid 1000 --arg 'f32[1000]:iota' --arg 'f32[1000]' --arg 2 \\
+      --expect '1=f32[1000]:iota:0:2' --print 1:4    give arguments, check and print the second
+
+Exit status: 0 right, 1 wrong results, 2 wrong usage, 3 a file that does not load, 4 a launch that is refused,
+5 a fault on the device, 6 a hang, 7 the environment.";
+
 /// Run any amdgcn kernel anywhere: load, inspect, launch and measure AMD GPU code objects on a real GPU or on the
 /// embedded one.
 #[derive(Debug, Parser)]
@@ -50,7 +62,8 @@ use std::time::Duration;
     version,
     propagate_version = true,
     subcommand_required = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    after_help = EXAMPLES
 )]
 struct CommandLine {
     #[command(flatten)]

@@ -30,12 +30,14 @@ NEEDS_22 = {"gfx950", "gfx1250"}
 ONE_WAVE_SIZE = {"gfx1250"}
 HOST_SECONDS = 0.05
 CASE = "clang 22 -O3: the temporary of a switch's case overwrites a live register"
-HALF = "clang 19 from -O1 on: the upper half of `x | ~(u64)ctz(y)` becomes that of x"
+HALF = "clang 19 from -O1 on: the upper half of `x | ~(u64)n`, n a count of bits, becomes that of x"
 WHOLE_WAVE = ("clang -O0: a callee-saved VGPR, kept for the caller in the active lanes alone, is reloaded or written in all lanes, "
               "so that the caller's return address in its other lanes is lost")
 # programs that differ through the compiler's fault, as the assembly shows: they do not count
 KNOWN = {
     ("random", 182, "gfx950"): CASE,
+    **{("random", 314, family): HALF
+       for family in ["gfx900", "gfx906", "gfx908", "gfx942", "gfx1030", "gfx1100", "gfx1151"]},
     **{("random", 439, family): HALF
        for family in ["gfx900", "gfx906", "gfx908", "gfx90a", "gfx1010", "gfx1151", "gfx1200", "gfx1201"]},
     **{("csmith", seed, family): WHOLE_WAVE for seed, families in {

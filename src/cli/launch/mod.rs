@@ -97,7 +97,7 @@ pub(super) struct LaunchSpec {
     /// Resolve an external symbol: addr:0x…, or a buffer as for --arg, whose address is used.
     #[arg(long, value_name = "SYM=VALUE", help_heading = "Arguments")]
     define: Vec<String>,
-    /// What a buffer must hold after the launch; exit 1 if it does not.
+    /// What a buffer must hold after the launch, NAME its argument or the number of it; exit 1 if it does not.
     #[arg(long, value_name = "NAME=[TYPE[N]:]INIT", help_heading = "Results")]
     expect: Vec<String>,
     /// Relative tolerance of --expect for floats.
