@@ -23,7 +23,7 @@ pub(super) const fn row(register: usize, lane: usize, lanes: usize) -> usize {
 
 /// What C and D are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Result {
+enum Width {
     /// 32 bits of a float or an integer, as the operands are.
     Whole,
     /// 16 bits of the operands' format, in the halves that `op_sel[2]` says; the other halves are kept.
@@ -35,7 +35,7 @@ struct Wmma<'a, 'r> {
     cx: &'a mut Cx<'r>,
     op: &'a MicroOp,
     kind: Kind,
-    result: Result,
+    width: Width,
 }
 
 impl Outlined for Wmma<'_, '_> {
@@ -47,7 +47,7 @@ impl Outlined for Wmma<'_, '_> {
             cx,
             op,
             kind,
-            result,
+            width,
         } = self;
         let layout = Layout {
             per_lane: SIDE,
@@ -74,7 +74,7 @@ impl Outlined for Wmma<'_, '_> {
                 let c = cx.w(v, from, chunk);
                 let r = if integer {
                     add_integers(v, op, c, products.integers(v, i, j))
-                } else if result == Result::Whole {
+                } else if width == Width::Whole {
                     products.dots(v, i, j, accumulator(v, op, c))
                 } else {
                     let c = if high { v.shr(c, v.splat(16)) } else { c };
@@ -94,11 +94,11 @@ impl Outlined for Wmma<'_, '_> {
 }
 
 macro_rules! wmma {
-    ($($(#[$doc:meta])* $name:ident | $kind:ident $result:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident | $kind:ident $width:ident;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            v.outline(Wmma { cx, op, kind: Kind::$kind, result: Result::$result });
+            v.outline(Wmma { cx, op, kind: Kind::$kind, width: Width::$width });
             pc + 1
         }
     )*};

@@ -120,7 +120,7 @@ fn index_at(op: &MicroOp, shape: Shape, lanes: usize) -> u32 {
 
 /// What C and D are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Result {
+enum Width {
     /// 32 bits of a float or an integer, as the operands are.
     Whole,
     /// 16 bits of the operands' format, two to a register.
@@ -132,7 +132,7 @@ struct Wmma<'a, 'r> {
     cx: &'a mut Cx<'r>,
     op: &'a MicroOp,
     shape: Shape,
-    result: Result,
+    width: Width,
 }
 
 impl Outlined for Wmma<'_, '_> {
@@ -144,7 +144,7 @@ impl Outlined for Wmma<'_, '_> {
             cx,
             op,
             shape,
-            result,
+            width,
         } = self;
         let lanes = cx.lanes as usize;
         let kind = shape.kinds[0];
@@ -163,7 +163,7 @@ impl Outlined for Wmma<'_, '_> {
             products.widen(shape.kinds);
         }
         let accumulators = if shape.sparse { op.d } else { op.c };
-        let per_register = if result == Result::Half { 2 } else { 1 };
+        let per_register = if width == Width::Half { 2 } else { 1 };
         for register in 0..SIDE * SIDE / lanes / per_register {
             let from = register_of(cx, accumulators, register);
             let to = register_of(cx, op.d, register);
@@ -173,7 +173,7 @@ impl Outlined for Wmma<'_, '_> {
                 let c = cx.w(v, from, chunk);
                 let r = if integer {
                     add_integers(v, op, c, products.integers(v, row(register, lane), j))
-                } else if result == Result::Whole {
+                } else if width == Width::Whole {
                     let c = addend(v, op, shape, c);
                     products.dots(v, row(register, lane), j, c)
                 } else {
@@ -202,13 +202,13 @@ fn addend<V: Vector>(v: V, op: &MicroOp, shape: Shape, c: V::W) -> V::W {
 }
 
 macro_rules! wmma {
-    ($($name:ident | $result:ident $a:ident $b:ident $terms:literal $sparse:literal;)*) => {$(
+    ($($name:ident | $width:ident $a:ident $b:ident $terms:literal $sparse:literal;)*) => {$(
         #[doc = concat!("A * B of ", stringify!($terms), " terms.")]
         #[inline(always)]
         pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             const SHAPE: Shape =
                 Shape { kinds: [Kind::$a, Kind::$b], terms: $terms, sparse: $sparse };
-            v.outline(Wmma { cx, op, shape: SHAPE, result: Result::$result });
+            v.outline(Wmma { cx, op, shape: SHAPE, width: Width::$width });
             pc + 1
         }
     )*};
