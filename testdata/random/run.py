@@ -48,6 +48,7 @@ KNOWN = {
         235: ["gfx900", "gfx942"],
         247: ["gfx1010"],
         266: ["gfx908", "gfx90a", "gfx1010"],
+        358: ["gfx906", "gfx90a", "gfx942"],
     }.items() for family in families},
 }
 DEVICE_SECONDS = 120
