@@ -49,6 +49,8 @@ KNOWN = {
         247: ["gfx1010"],
         266: ["gfx908", "gfx90a", "gfx1010"],
         358: ["gfx906", "gfx90a", "gfx942"],
+        394: ["gfx900", "gfx908", "gfx90a"],
+        426: ["gfx90a"],
     }.items() for family in families},
 }
 DEVICE_SECONDS = 120
