@@ -279,8 +279,7 @@ fn tree<V: Vector>(
 ) -> V::W {
     let mut sum = c;
     if small {
-        let magnitude = v.and(c, v.splat(0x7fff_ffff));
-        sum = v.select(v.lt_u(magnitude, v.splat(0x0080_0000)), v.splat(0), c);
+        sum = without_denormals(v, Kind::F32, c);
     }
     for k in (0..terms).step_by(group) {
         let mut of_group = pair(v, values, k, small);

@@ -8,7 +8,7 @@
 //! [`wmma_sum`](super::wmma_sum).
 use super::matrix_sum::Kind;
 use super::matrix_unpack::{Layout, register_of};
-use super::wmma_sum::{Products, accumulator, add_integers, narrow, read, widen};
+use super::wmma_sum::{Products, Width, accumulator, add_integers, narrow, read, widen};
 use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
 use crate::runtime::emulated::cu::simd::{Outlined, Vector};
 use crate::runtime::emulated::cu::wave::Cx;
@@ -19,15 +19,6 @@ pub(super) const SIDE: usize = 16;
 /// Row of D in register `register` of lane `lane`, in waves of `lanes` lanes.
 pub(super) const fn row(register: usize, lane: usize, lanes: usize) -> usize {
     register * (lanes / SIDE) + lane / SIDE
-}
-
-/// What C and D are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Width {
-    /// 32 bits of a float or an integer, as the operands are.
-    Whole,
-    /// 16 bits of the operands' format, in the halves that `op_sel[2]` says; the other halves are kept.
-    Half,
 }
 
 /// One operation.

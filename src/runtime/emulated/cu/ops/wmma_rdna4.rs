@@ -11,7 +11,7 @@ use super::matrix_panels::Panel;
 use super::matrix_sum::Kind;
 use super::matrix_unpack::{Layout, register_of};
 use super::wmma::SIDE;
-use super::wmma_sum::{Products, accumulator, add_integers, narrow, read, widen};
+use super::wmma_sum::{Products, Width, accumulator, add_integers, narrow, read, widen};
 use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
 use crate::runtime::emulated::cu::simd::{Outlined, Vector};
 use crate::runtime::emulated::cu::wave::Cx;
@@ -116,15 +116,6 @@ fn index_at(op: &MicroOp, shape: Shape, lanes: usize) -> u32 {
     } else {
         key * bits % 32
     }
-}
-
-/// What C and D are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Width {
-    /// 32 bits of a float or an integer, as the operands are.
-    Whole,
-    /// 16 bits of the operands' format, two to a register.
-    Half,
 }
 
 /// One operation.

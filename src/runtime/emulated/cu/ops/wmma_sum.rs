@@ -19,6 +19,15 @@ const EXPONENTS: i32 = 50;
 /// Bits of an f64's significand.
 const SIGNIFICAND: i32 = 53;
 
+/// What C and D are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// 32 bits of a float or an integer, as the operands are.
+    Whole,
+    /// 16 bits of the operands' format: two to a register, on RDNA3 one half of it, whose other half is kept.
+    Half,
+}
+
 /// A and B of sixteen rows and columns.
 #[derive(Debug)]
 pub(super) struct Products {
