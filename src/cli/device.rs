@@ -54,6 +54,9 @@ pub fn parse(text: &str) -> Result<DeviceSelection, Failure> {
 /// The environment's choice of a vector back end of the embedded GPU.
 const SIMD_VARIABLE: &str = "ROCR_SIMD";
 
+/// The environment's choice of what the embedded GPU compiles.
+const JIT_VARIABLE: &str = "ROCR_JIT";
+
 /// True where the selection leaves the target to the file.
 pub(super) fn follows_file(selection: &DeviceSelection) -> bool {
     matches!(selection, DeviceSelection::Emulated { model: None, .. })
@@ -83,6 +86,14 @@ pub(super) fn open(
         {
             return Err(Failure::usage(format!(
                 "{SIMD_VARIABLE}={name}: no vector back end of this name on this CPU; there are portable, avx2 and avx512"
+            )));
+        }
+        if let Ok(choice) = std::env::var(JIT_VARIABLE)
+            && !["", "0", "1", "all"].contains(&choice.as_str())
+        {
+            return Err(Failure::usage(format!(
+                "{JIT_VARIABLE}={choice}: 0 interprets everything, 1 compiles what is executed often (the default), all \
+                 compiles everything at once"
             )));
         }
     }

@@ -17,7 +17,8 @@ use rocr::isa::{IsaFamily, decode, disassemble};
 
 use rocr::loader::{CodeObject, DeviceAddr, TargetId};
 use rocr::runtime::emulated::cu::{
-    DispatchRequest, Engine, EngineOptions, PRIVATE_APERTURE, Run, SHARED_APERTURE, SimdLevel, Step,
+    Compile, DispatchRequest, Engine, EngineOptions, PRIVATE_APERTURE, Run, SHARED_APERTURE,
+    SimdLevel, Step,
 };
 use rocr::runtime::emulated::vm::{
     AddressSpace, Arena, Backing, PAGE_EXECUTE, PAGE_READ, PAGE_SIZE, PAGE_WRITE,
@@ -38,6 +39,8 @@ const ARENA_BYTES: u64 = 256 << 20;
 /// Runs cases on a fresh engine each.
 pub(crate) struct EngineBackend {
     pub(crate) simd: SimdLevel,
+    /// When code is compiled.
+    pub(crate) compile: Compile,
     pub(crate) workers: usize,
 }
 
@@ -164,6 +167,7 @@ impl EngineBackend {
     ) -> Result<(), String> {
         let options = EngineOptions {
             simd: Some(self.simd),
+            compile: Some(self.compile),
             ..EngineOptions::default()
         };
         let engine = Engine::new(agent, Arc::clone(&memory.0), options).map_err(text)?;

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use rocr::runtime::emulated::cu::SimdLevel;
+use rocr::runtime::emulated::cu::{Compile, SimdLevel};
 
 use super::backend::{Backend, Outputs};
 use super::case::{Build, Case, Entry};
@@ -33,16 +33,29 @@ pub(crate) fn check(object: &Path, build: Build, case: &Case) -> Result<(), Stri
     if case.order_dependent {
         return check_deterministic(object, build, case);
     }
-    let run = |simd, workers| EngineBackend { simd, workers }.run(object, build, case);
-    let reference = run(SimdLevel::Portable, 1)?;
+    let run = |simd, compile, workers| {
+        let backend = EngineBackend {
+            simd,
+            compile,
+            workers,
+        };
+        backend.run(object, build, case)
+    };
+    let reference = run(SimdLevel::Portable, Compile::Never, 1)?;
     for simd in BACK_ENDS {
         if !simd.available() {
             continue;
         }
-        for workers in [1, 2] {
-            let outputs = run(simd, workers)?;
+        for (compile, workers) in [
+            (Compile::Never, 1),
+            (Compile::Never, 2),
+            (Compile::Always, 2),
+        ] {
+            let outputs = run(simd, compile, workers)?;
             if let Some(what) = difference(&reference, &outputs) {
-                return Err(format!("{simd:?} with {workers} workers: {what}"));
+                return Err(format!(
+                    "{simd:?}, compiled {compile:?}, with {workers} workers: {what}"
+                ));
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
+use super::jit::Compile;
 use super::launch::Launch;
 use super::program::{Cache, Program, ProgramKey};
 use super::run::{Run, Worker};
@@ -24,6 +25,8 @@ pub const PRIVATE_APERTURE: u32 = 0x0002_0000;
 pub struct EngineOptions {
     /// The vector back end; the best of the CPU where `None`.
     pub simd: Option<SimdLevel>,
+    /// When code is compiled; as `ROCR_JIT` says where `None`.
+    pub compile: Option<Compile>,
     /// Compute units of the model: how many workgroups may be resident at once.
     pub compute_units: u32,
 }
@@ -32,8 +35,15 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             simd: None,
+            compile: None,
             compute_units: 104,
         }
+    }
+}
+
+impl EngineOptions {
+    fn when_compiled(&self) -> Compile {
+        self.compile.unwrap_or_else(Compile::from_environment)
     }
 }
 
@@ -114,7 +124,7 @@ impl Engine {
             target,
             family,
             vm,
-            cache: RwLock::new(Arc::new(Cache::new(simd))),
+            cache: RwLock::new(Arc::new(Cache::new(simd, options.when_compiled()))),
             env,
             options,
             counted: AtomicBool::new(false),
@@ -132,7 +142,7 @@ impl Engine {
     pub fn set_simd(&self, level: SimdLevel) -> bool {
         if level.available() && level != self.simd() {
             *self.cache.write().unwrap_or_else(PoisonError::into_inner) =
-                Arc::new(Cache::new(level));
+                Arc::new(Cache::new(level, self.options.when_compiled()));
             self.generation.fetch_add(1, Ordering::Release);
         }
         level.available()

@@ -25,6 +25,7 @@ mod handlers;
     reason = "the references read as the documents do"
 )]
 mod integer_tests;
+mod jit;
 mod launch;
 mod memory;
 mod microop;
@@ -47,6 +48,7 @@ mod wave;
 
 pub use api::{DispatchRequest, Executed, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step};
 pub use engine::{Engine, EngineOptions, PRIVATE_APERTURE, SHARED_APERTURE, UnsupportedTarget};
+pub use jit::Compile;
 pub use quick::Recent;
 pub use run::{Run, Worker};
 pub use simd::SimdLevel;

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::handlers::Handlers;
+use super::jit::{Compile, Jit, ProgramView, Runs};
 use super::microop::MicroOp;
 use super::simd::{MAX_LANES, SimdLevel};
 use super::translate::{Mode, translate};
@@ -50,6 +51,8 @@ pub(crate) struct Program {
     index: HashMap<u64, u32>,
     refusals: Vec<(u32, FaultKind)>,
     code: Vec<(u64, Vec<u8>)>,
+    /// Marks among the micro-ops point into it.
+    _runs: Runs,
 }
 
 impl Program {
@@ -63,6 +66,7 @@ impl Program {
         index: Vec<(u64, u32)>,
         refusals: Vec<(u32, FaultKind)>,
         code: Vec<(u64, Vec<u8>)>,
+        runs: Runs,
     ) -> Self {
         // a scalar is also read as the first of a chunk of lanes
         constants.extend([0; MAX_LANES]);
@@ -75,6 +79,7 @@ impl Program {
             index: index.into_iter().collect(),
             refusals,
             code,
+            _runs: runs,
         }
     }
 
@@ -121,6 +126,13 @@ impl CodeMap for Program {
             Err(_) => FaultKind::IllegalInstruction,
         }
     }
+    fn view(&self) -> Option<ProgramView<'_>> {
+        Some(ProgramView {
+            ops: &self.ops,
+            constants: &self.constants,
+            shape: self.key.shape,
+        })
+    }
 }
 
 // SAFETY: a program is never changed after it is made; its slots and handlers are plain numbers and code addresses.
@@ -134,15 +146,18 @@ pub(crate) struct Cache {
     programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
     simd: SimdLevel,
     handlers: Handlers,
+    jit: Option<Arc<Jit>>,
 }
 
 impl Cache {
     /// An empty cache of programs for a back end.
-    pub(crate) fn new(simd: SimdLevel) -> Self {
+    pub(crate) fn new(simd: SimdLevel, compile: Compile) -> Self {
+        let handlers = Handlers::of(simd);
         Self {
             programs: Mutex::default(),
             simd,
-            handlers: Handlers::of(simd),
+            handlers,
+            jit: Jit::new(compile, simd, handlers),
         }
     }
 
@@ -158,7 +173,14 @@ impl Cache {
             return program;
         }
         let entries = BTreeSet::from([key.entry]);
-        self.keep(translate(key, &entries, env, self.handlers, vm))
+        self.keep(translate(
+            key,
+            &entries,
+            env,
+            self.handlers,
+            self.jit.as_ref(),
+            vm,
+        ))
     }
 
     /// `program` with `address` decoded too.
@@ -177,7 +199,14 @@ impl Cache {
         }
         let mut entries = program.entries.clone();
         entries.insert(address);
-        self.keep(translate(&program.key, &entries, env, self.handlers, vm))
+        self.keep(translate(
+            &program.key,
+            &entries,
+            env,
+            self.handlers,
+            self.jit.as_ref(),
+            vm,
+        ))
     }
 
     /// The program that goes on at `address` under another MODE.
@@ -201,7 +230,14 @@ impl Cache {
         }
         let mut entries = program.entries.clone();
         entries.insert(address);
-        self.keep(translate(&key, &entries, env, self.handlers, vm))
+        self.keep(translate(
+            &key,
+            &entries,
+            env,
+            self.handlers,
+            self.jit.as_ref(),
+            vm,
+        ))
     }
 
     /// Forgets everything; running waves keep what they have.

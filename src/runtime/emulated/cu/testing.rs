@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::engine::{PRIVATE_APERTURE, SHARED_APERTURE, dot_model};
 use super::group::{Group, Surroundings, Turn};
+use super::jit::Compile;
 use super::launch::Launch;
 use super::program::{Cache, ProgramKey};
 use super::simd::SimdLevel;
@@ -65,6 +66,8 @@ pub(crate) struct Machine {
     vm: Arc<AddressSpace>,
     code: u64,
     code_bytes: u64,
+    /// When code is compiled.
+    pub(crate) compile: Compile,
 }
 
 impl Machine {
@@ -76,6 +79,7 @@ impl Machine {
             vm,
             code: 0,
             code_bytes: 65536,
+            compile: Compile::from_environment(),
         };
         machine.code = machine.allocate(machine.code_bytes, PAGE_READ | PAGE_WRITE | PAGE_EXECUTE);
         machine
@@ -147,7 +151,7 @@ impl Machine {
             wide_descriptors: family == IsaFamily::Gfx1250,
             ..Env::default()
         };
-        let cache = Cache::new(level);
+        let cache = Cache::new(level, self.compile);
         let key = ProgramKey {
             entry: self.code,
             family,

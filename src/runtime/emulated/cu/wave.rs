@@ -7,6 +7,7 @@
 //! the rows that prefix and suffix micro-ops use. Everything is addressed by byte offset ([`Slot`]).
 #![expect(unsafe_code, reason = "register rows through raw pointers")]
 
+use super::jit::ProgramView;
 use super::microop::{MicroOp, STOP, Slot};
 use super::simd::Vector;
 use super::tally::Tally;
@@ -261,6 +262,10 @@ pub(crate) trait CodeMap: std::fmt::Debug {
     fn next_address(&self, index: u32) -> u64;
     /// Why the instruction of micro-op `index` is not executed.
     fn refusal(&self, index: u32) -> FaultKind;
+    /// The program as the compiler sees it, if it is one.
+    fn view(&self) -> Option<ProgramView<'_>> {
+        None
+    }
 }
 
 /// A source operand on the way through its chunks.
@@ -423,8 +428,10 @@ impl Cx<'_> {
     #[inline(always)]
     pub(crate) fn source<V: Vector>(&self, v: V, place: u32, slot: Slot) -> Source {
         debug_assert!(place < layout::REPEATED_OPERANDS);
-        if slot.is_vector() {
-            return self.row(v, slot);
+        if slot.is_vector() || V::RECORDS {
+            return Source {
+                p: self.at(slot).cast(),
+            };
         }
         let value = v.splat(self.s32(slot));
         let place = Slot::row(layout::REPEATED + layout::REPEATED_BYTES * place);

@@ -54,7 +54,7 @@ use crate::runtime::emulated::vm::{PAGE_SIZE, needed};
 use crate::runtime::instrument::{Access, FaultKind, Window};
 
 /// `log2` of [`PAGE_SIZE`].
-const PAGE_SHIFT: u32 = PAGE_SIZE.trailing_zeros();
+pub(crate) const PAGE_SHIFT: u32 = PAGE_SIZE.trailing_zeros();
 /// Spans of up to this many pages are looked up in the page table page by page; longer ones go through the address space.
 const MOST_PAGES: u64 = 64;
 

@@ -355,7 +355,7 @@ mod newer_tests;
 #[cfg(test)]
 mod newest_tests;
 #[cfg(test)]
-mod op_wave;
+pub(crate) mod op_wave;
 pub(crate) mod packed_float;
 pub(crate) mod salu;
 pub(crate) mod salu_bits;

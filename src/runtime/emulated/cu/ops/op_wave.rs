@@ -146,10 +146,8 @@ impl TestWave {
         u64::from(self.scalar(slot)) | u64::from(self.scalar(Slot(slot.0 + 4))) << 32
     }
 
-    /// Executes one micro-op; gives the next index and why the wave stopped, if it did.
-    pub(crate) fn run(&mut self, level: SimdLevel, sem: Sem, op: MicroOp) -> (u32, Event) {
-        let handler = Handlers::of(level).operation(sem);
-        let op = MicroOp { handler, ..op };
+    /// Calls `f` with what handlers see of this wave, executing `code`.
+    pub(crate) fn with_cx<R>(&mut self, code: &dyn CodeMap, f: impl FnOnce(&mut Cx<'_>) -> R) -> R {
         let mut cx = Cx {
             bases: [
                 self.block.as_mut_ptr().cast(),
@@ -169,12 +167,30 @@ impl TestWave {
             resume: 0,
             event: Event::None,
             env: &self.env,
-            code: &NoCode,
+            code,
             tally: None,
         };
-        // SAFETY: the level is available, and the slots of the tests lie in the block made for this shape.
-        let next = unsafe { handler(&mut cx, &op, 7) };
-        (next, cx.event)
+        f(&mut cx)
+    }
+
+    /// All its registers.
+    pub(crate) fn block(&mut self) -> &mut [u64] {
+        &mut self.block
+    }
+    /// The program's constants.
+    pub(crate) fn constants(&mut self) -> &mut [u64] {
+        &mut self.constants
+    }
+
+    /// Executes one micro-op; gives the next index and why the wave stopped, if it did.
+    pub(crate) fn run(&mut self, level: SimdLevel, sem: Sem, op: MicroOp) -> (u32, Event) {
+        let handler = Handlers::of(level).operation(sem);
+        let op = MicroOp { handler, ..op };
+        self.with_cx(&NoCode, |cx| {
+            // SAFETY: the level is available, and the slots of the tests lie in the block made for this shape.
+            let next = unsafe { handler(cx, &op, 7) };
+            (next, std::mem::take(&mut cx.event))
+        })
     }
 
     /// Executes an operation that must not stop the wave.

@@ -106,6 +106,8 @@ pub(crate) trait Vector: Copy + 'static {
     fn outline<T: Outlined>(self, task: T) -> T::Result;
     /// A masked store costs no more than a plain one.
     const CHEAP_MASKS: bool;
+    /// It computes nothing and notes what is asked of it: operands are told by their addresses.
+    const RECORDS: bool = false;
     type W: Copy;
     type Q: Copy;
     type M: Copy;

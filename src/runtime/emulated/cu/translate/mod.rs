@@ -10,8 +10,10 @@ mod scalar;
 mod vector;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::handlers::{Handlers, Internal};
+use super::jit::{Jit, Runs};
 use super::microop::{MicroOp, STOP, Slot};
 use super::program::{Cold, Program, ProgramKey};
 use super::tally;
@@ -183,6 +185,7 @@ pub(super) struct Translator<'a> {
     mode: Mode,
     env: &'a Env,
     handlers: Handlers,
+    jit: Option<&'a Arc<Jit>>,
     constants: operands::Constants,
     ops: Vec<MicroOp>,
     cold: Vec<Cold>,
@@ -383,6 +386,7 @@ pub(crate) fn translate(
     entries: &BTreeSet<u64>,
     env: &Env,
     handlers: Handlers,
+    jit: Option<&Arc<Jit>>,
     vm: &AddressSpace,
 ) -> Program {
     let mut reader = CodeReader {
@@ -398,6 +402,7 @@ pub(crate) fn translate(
         mode: key.mode,
         env,
         handlers,
+        jit,
         constants: operands::Constants::default(),
         ops: Vec::with_capacity(items.len() + items.len() / 4),
         cold: Vec::with_capacity(items.len() + items.len() / 4),
@@ -456,7 +461,7 @@ pub(crate) fn translate(
         let slot = translator.constants.pair(next);
         translator.internal(Internal::undecoded, |op| op.a = slot);
     }
-    translator.finish(key, entries, index, &items, &reader)
+    translator.finish(key, entries, index, &items, &reader, &leaders)
 }
 
 impl Translator<'_> {
@@ -483,12 +488,19 @@ impl Translator<'_> {
         index: Vec<(u64, u32)>,
         items: &BTreeMap<u64, Item>,
         reader: &CodeReader<'_>,
+        leaders: &BTreeSet<u64>,
     ) -> Program {
         for (at, target) in std::mem::take(&mut self.fixups) {
             let found = index.binary_search_by_key(&target, |&(address, _)| address);
             // every target was decoded by `discover`, if only as an illegal instruction
             self.ops[at as usize].imm = found.map_or(STOP, |found| index[found].1) as i32;
         }
+        // what is counted instruction by instruction is interpreted
+        let runs = self.jit.filter(|_| !self.counted).map(|jit| {
+            Runs::mark(jit, &mut self.ops, &index, |address| {
+                leaders.contains(&address)
+            })
+        });
         Program::new(
             *key,
             entries.clone(),
@@ -498,6 +510,7 @@ impl Translator<'_> {
             index,
             self.refusals,
             code_copy(items, reader),
+            runs.unwrap_or_default(),
         )
     }
 }
