@@ -59,6 +59,12 @@ pub(super) enum Bin {
     AddPd,
     MulPd,
     DivPd,
+    /// Dwords of the second operand, by the numbers in the first.
+    PermD,
+    /// Unsigned saturated words of both operands' dwords, 128 bits at a time.
+    PackUD,
+    /// The low halves of both operands, one above the other.
+    Low128,
 }
 
 /// Operations of one operand.
@@ -70,6 +76,18 @@ pub(super) enum Un {
     CvtPsD,
     /// Signed integers from f32, toward zero.
     CvtDPs,
+    /// The upper half in the place of the lower one.
+    High128,
+    /// f64 from the f32, or the signed integers, in the lower half.
+    CvtPdPs,
+    CvtPdD,
+    /// f32, or signed integers toward zero, from f64; they lie in the lower half.
+    CvtPsPd,
+    CvtDPd,
+    /// f32 from the f16 in the lower half.
+    CvtPsPh,
+    /// Dwords from the words in the lower half.
+    ZextW,
 }
 
 /// Operations with an immediate.
@@ -84,6 +102,10 @@ pub(super) enum Imm {
     ShufD,
     RoundPs,
     RoundPd,
+    /// Shuffles 64-bit lanes.
+    PermQ,
+    /// f16 from f32, in the lower half; the immediate rounds.
+    CvtPhPs,
 }
 
 /// Operations of two operands with an immediate.
@@ -113,6 +135,8 @@ pub(super) enum Node {
     Scalar(u32),
     /// 64 bits, repeated.
     Const(u64),
+    /// A small number for each lane.
+    Lanes([u8; 8]),
     /// The lane mask that begins at a byte offset of the wave's block.
     MaskAt(u32),
     /// Addresses of LDS that lie within 32 bytes from the first lane's on: which dword from there each lane's is.
@@ -140,7 +164,9 @@ impl Node {
     pub(super) fn operands(&self) -> ([Id; 3], usize) {
         let none = Id(u32::MAX);
         match *self {
-            Self::Row(_) | Self::Scalar(_) | Self::Const(_) | Self::MaskAt(_) => ([none; 3], 0),
+            Self::Row(_) | Self::Scalar(_) | Self::Const(_) | Self::Lanes(_) | Self::MaskAt(_) => {
+                ([none; 3], 0)
+            }
             Self::Un(_, a)
             | Self::Imm(_, a, _)
             | Self::LdsWindow(a)
@@ -158,7 +184,10 @@ impl Node {
     }
     /// It lies in memory that is not written before the end of the chunk.
     pub(super) fn is_leaf(&self) -> bool {
-        matches!(self, Self::Row(_) | Self::Scalar(_) | Self::Const(_))
+        matches!(
+            self,
+            Self::Row(_) | Self::Scalar(_) | Self::Const(_) | Self::Lanes(_)
+        )
     }
 }
 

@@ -295,6 +295,23 @@ impl Recording {
             Lanes::Of(m) => self.graph().add(Node::Select(m, a, b)),
         }
     }
+    fn un(&mut self, op: Un, a: Id) -> Id {
+        self.graph().add(Node::Un(op, a))
+    }
+    /// Even lanes to the lower half, odd ones to the upper half, each through a conversion to 64-bit lanes.
+    fn widen(&mut self, op: Un, a: Id) -> [Id; 2] {
+        let order = self.graph().add(Node::Lanes([0, 2, 4, 6, 1, 3, 5, 7]));
+        let sorted = self.bin(Bin::PermD, order, a);
+        let odd = self.un(Un::High128, sorted);
+        [self.un(op, sorted), self.un(op, odd)]
+    }
+    /// 64-bit lanes through a conversion to 32-bit ones.
+    fn narrow(&mut self, op: Un, [even, odd]: [Id; 2]) -> Id {
+        let (even, odd) = (self.un(op, even), self.un(op, odd));
+        let sorted = self.bin(Bin::Low128, even, odd);
+        let order = self.graph().add(Node::Lanes([0, 4, 1, 5, 2, 6, 3, 7]));
+        self.bin(Bin::PermD, order, sorted)
+    }
     fn flip(&mut self, a: Id, sign: u64) -> Id {
         let sign = self.constant(sign);
         self.bin(Bin::Xor, a, sign)
@@ -700,13 +717,13 @@ impl Vector for Recorder {
         self.with(|r| [0, 1].map(|i| r.graph().add(Node::FmaPd(a[i], b[i], c[i]))))
     }
     fn fsqrt_raw(self, a: Id) -> Id {
-        self.with(|r| r.graph().add(Node::Un(Un::SqrtPs, a)))
+        self.with(|r| r.un(Un::SqrtPs, a))
     }
     fn dsqrt_raw(self, a: [Id; 2]) -> [Id; 2] {
-        self.with(|r| a.map(|a| r.graph().add(Node::Un(Un::SqrtPd, a))))
+        self.with(|r| a.map(|a| r.un(Un::SqrtPd, a)))
     }
     fn cvt_f32_i32(self, a: Id) -> Id {
-        self.with(|r| r.graph().add(Node::Un(Un::CvtPsD, a)))
+        self.with(|r| r.un(Un::CvtPsD, a))
     }
     fn cvt_f32_u32(self, a: Id) -> Id {
         // both halves are exact, so that the sum rounds once
@@ -715,7 +732,7 @@ impl Vector for Recorder {
         self.ffma_raw(high, self.splat(65536f32.to_bits()), low)
     }
     fn cvt_i32_f32_raw(self, a: Id) -> Id {
-        self.with(|r| r.graph().add(Node::Un(Un::CvtDPs, a)))
+        self.with(|r| r.un(Un::CvtDPs, a))
     }
     fn cvt_i32_f32(self, a: Id) -> Id {
         // the instruction gives 0x80000000 for what does not fit: right for the negative, not for the others
@@ -738,5 +755,45 @@ impl Vector for Recorder {
             self.splat(u32::MAX),
             r,
         )
+    }
+    fn cvt_i32_f64(self, a: [Id; 2]) -> Id {
+        let above = self.dle(self.qsplat(0x41e0_0000_0000_0000), a);
+        let r = self.with(|r| r.narrow(Un::CvtDPd, a));
+        let r = self.select(above, self.splat(0x7fff_ffff), r);
+        self.select(self.dunord(a, a), self.splat(0), r)
+    }
+    fn cvt_f64_i32(self, a: Id) -> [Id; 2] {
+        self.with(|r| r.widen(Un::CvtPdD, a))
+    }
+    fn cvt_f64_u32(self, a: Id) -> [Id; 2] {
+        // less 2^31, exact, and 2^31 again
+        let less = self.cvt_f64_i32(self.xor(a, self.splat(1 << 31)));
+        self.dadd_raw(less, self.qsplat(0x41e0_0000_0000_0000))
+    }
+    fn cvt_f64_f32(self, a: Id) -> [Id; 2] {
+        self.with(|r| r.widen(Un::CvtPdPs, a))
+    }
+    fn cvt_f32_f64(self, a: [Id; 2]) -> Id {
+        self.with(|r| r.narrow(Un::CvtPsPd, a))
+    }
+    fn cvt_f32_f16(self, a: Id) -> Id {
+        let halves = self.and(a, self.splat(0xffff));
+        self.with(|r| {
+            let packed = r.bin(Bin::PackUD, halves, halves);
+            let packed = r.imm(Imm::PermQ, packed, 0b00_00_10_00);
+            r.un(Un::CvtPsPh, packed)
+        })
+    }
+    fn cvt_f16_f32(self, a: Id) -> Id {
+        self.with(|r| {
+            let halves = r.imm(Imm::CvtPhPs, a, 0);
+            r.un(Un::ZextW, halves)
+        })
+    }
+    fn cvt_f16_f32_rtz(self, a: Id) -> Id {
+        self.with(|r| {
+            let halves = r.imm(Imm::CvtPhPs, a, 3);
+            r.un(Un::ZextW, halves)
+        })
     }
 }

@@ -294,6 +294,80 @@ recorded! { conversions, CONVERSIONS, Sem:
     v_cvt_f32_bf16,
 }
 
+recorded! { halves, HALVES, Sem:
+    v_add_f16,
+    v_ceil_f16,
+    v_floor_f16,
+    v_fma_f16,
+    v_fma_legacy_f16,
+    v_fmaak_f16,
+    v_fmac_f16,
+    v_fmamk_f16,
+    v_fract_f16,
+    v_ldexp_f16,
+    v_mac_f16,
+    v_mad_f16,
+    v_mad_legacy_f16,
+    v_madak_f16,
+    v_madmk_f16,
+    v_max3_f16,
+    v_max_f16,
+    v_maxmin_f16,
+    v_med3_f16,
+    v_min3_f16,
+    v_min_f16,
+    v_minmax_f16,
+    v_mul_f16,
+    v_pack_b32_f16,
+    v_rndne_f16,
+    v_sub_f16,
+    v_subrev_f16,
+    v_trunc_f16,
+    v_fma_mix_f32,
+    v_fma_mixhi_f16,
+    v_fma_mixlo_f16,
+    v_pk_add_f16,
+    v_pk_fma_f16,
+    v_pk_max_f16,
+    v_pk_min_f16,
+    v_pk_mul_f16,
+}
+
+recorded! { functions, FUNCTIONS, Sem:
+    v_exp_f32,
+    v_log_f32,
+    v_rcp_f32,
+    v_rcp_iflag_f32,
+    v_rsq_f32,
+    v_sqrt_f32,
+    v_sin_f32,
+    v_cos_f32,
+    v_exp_f16,
+    v_log_f16,
+    v_rcp_f16,
+    v_rsq_f16,
+    v_sqrt_f16,
+    v_rcp_f64,
+    v_rsq_f64,
+    v_sqrt_f64,
+    v_ldexp_f32,
+    v_fract_f64,
+}
+
+recorded! { wide_conversions, WIDE_CONVERSIONS, Sem:
+    v_cvt_f16_f32,
+    v_cvt_f32_f16,
+    v_cvt_pk_rtz_f16_f32,
+    v_cvt_f32_f64,
+    v_cvt_f64_f32,
+    v_cvt_f64_i32,
+    v_cvt_f64_u32,
+    v_cvt_i32_f64,
+    v_cvt_f16_i16,
+    v_cvt_u16_f16,
+    v_cvt_i16_f16,
+}
+
 recorded! { modifiers, MODIFIERS, Internal:
     copy_row,
     source_f32,
@@ -307,7 +381,7 @@ recorded! { modifiers, MODIFIERS, Internal:
 }
 
 /// All lists of operations.
-const OPERATIONS: [&[(Sem, Handler)]; 8] = [
+const OPERATIONS: [&[(Sem, Handler)]; 11] = [
     INTEGERS,
     WIDE_INTEGERS,
     HALF_INTEGERS,
@@ -316,6 +390,9 @@ const OPERATIONS: [&[(Sem, Handler)]; 8] = [
     SINGLES,
     DOUBLES,
     CONVERSIONS,
+    HALVES,
+    FUNCTIONS,
+    WIDE_CONVERSIONS,
 ];
 
 /// The operations of all lists.

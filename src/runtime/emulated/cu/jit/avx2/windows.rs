@@ -1,0 +1,296 @@
+//! Loads of a chunk: the lanes' dwords lie within 32 bytes, so one load has all of them, and each lane takes its own.
+//!
+//! Knows: LDS and the arena as the frame has them. Must not know: which instructions load.
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+use super::super::ir::{Base, Id, Node, twice};
+use super::registers::Body;
+use super::{
+    ACTIVE_LANES, BLOCK, FRAME, FRAME_ARENA, FRAME_ARENA_LIMIT, FRAME_LDS, FRAME_LDS_LIMIT,
+    FRAME_PERMISSIONS, MOMENT, NoCode, Rm, WINDOW_BYTES, WINDOWS, at, frame_window, ymm,
+};
+use crate::runtime::emulated::cu::memory::PAGE_SHIFT;
+use crate::runtime::emulated::vm::needed;
+use crate::runtime::instrument::Access;
+
+impl Body<'_, '_> {
+    pub(super) fn window_of(&self, window: Id) -> Result<usize, NoCode> {
+        self.windows
+            .iter()
+            .position(|&id| id == window)
+            .ok_or(NoCode::Windows)
+    }
+
+    /// The value of the first active lane of `a` in all lanes of a register.
+    pub(super) fn first_lane(&mut self, to: usize, a: usize) -> Result<(), NoCode> {
+        if self.partial {
+            self.out.push(Instruction::with2(
+                Code::Tzcnt_r32_rm32,
+                Register::EAX,
+                Register::R10D,
+            )?);
+            let to_xmm = Register::XMM0 + to as u32;
+            self.out.push(Instruction::with2(
+                Code::VEX_Vmovd_xmm_rm32,
+                to_xmm,
+                Register::EAX,
+            )?);
+            self.out.push(Instruction::with2(
+                Code::VEX_Vpbroadcastd_ymm_xmmm32,
+                ymm(to),
+                to_xmm,
+            )?);
+            self.out
+                .three(Code::VEX_Vpermd_ymm_ymm_ymmm256, to, to, Rm::Reg(a))
+        } else {
+            let lane = Register::XMM0 + a as u32;
+            self.out.push(Instruction::with2(
+                Code::VEX_Vpbroadcastd_ymm_xmmm32,
+                ymm(to),
+                lane,
+            )?);
+            Ok(())
+        }
+    }
+
+    /// Which dword of the window each lane's is, in a register of its own; leaves the first lane's address in eax.
+    pub(super) fn dwords_of_window(&mut self, id: Id, a: Id) -> Result<usize, NoCode> {
+        let address = self.register(a)?;
+        let first = 14;
+        self.first_lane(first, address)?;
+        let mut lanes = address;
+        if self.partial {
+            self.select(MOMENT, ACTIVE_LANES, Rm::Reg(address), first)?;
+            lanes = MOMENT;
+        }
+        let d = self.take(id)?;
+        self.pinned |= 1 << d;
+        self.out
+            .three(Code::VEX_Vpsubd_ymm_ymm_ymmm256, d, lanes, Rm::Reg(first))?;
+        // a multiple of 4 below 32
+        let others = self.out.constant(twice(!(WINDOW_BYTES - 4)));
+        self.out.push(Instruction::with2(
+            Code::VEX_Vptest_ymm_ymmm256,
+            ymm(d),
+            others,
+        )?);
+        self.out.jump(Code::Jne_rel32_64, self.deopt)?;
+        self.out.push(Instruction::with3(
+            Code::VEX_Vpsrld_ymm_ymm_imm8,
+            ymm(d),
+            ymm(d),
+            2u32,
+        )?);
+        let first = Register::XMM0 + first as u32;
+        self.out.push(Instruction::with2(
+            Code::VEX_Vmovd_rm32_xmm,
+            Register::EAX,
+            first,
+        )?);
+        if self.windows.len() == WINDOWS {
+            return Err(NoCode::Windows);
+        }
+        self.windows.push(id);
+        Ok(d)
+    }
+
+    /// Remembers where the window that was made last begins, which is in rax.
+    pub(super) fn keep_window(&mut self) -> Result<(), NoCode> {
+        let to = at(FRAME, frame_window(self.windows.len() - 1));
+        self.out
+            .push(Instruction::with2(Code::Mov_rm64_r64, to, Register::RAX)?);
+        Ok(())
+    }
+
+    pub(super) fn lds_window(&mut self, id: Id, a: Id) -> Result<(), NoCode> {
+        self.dwords_of_window(id, a)?;
+        let offset_of = |node: &Node| match *node {
+            Node::LdsLoad(window, offset, _) if window == id => Some(offset),
+            _ => None,
+        };
+        let farthest = self
+            .plan
+            .run
+            .graph
+            .nodes
+            .iter()
+            .filter_map(offset_of)
+            .max()
+            .unwrap_or(0);
+        let last = at(Register::RAX, farthest);
+        self.out
+            .push(Instruction::with2(Code::Lea_r64_m, Register::RDX, last)?);
+        let limit = at(FRAME, FRAME_LDS_LIMIT);
+        self.out.push(Instruction::with2(
+            Code::Cmp_r64_rm64,
+            Register::RDX,
+            limit,
+        )?);
+        self.out.jump(Code::Jg_rel32_64, self.deopt)?;
+        self.out.push(Instruction::with2(
+            Code::Add_r64_rm64,
+            Register::RAX,
+            at(FRAME, FRAME_LDS),
+        )?);
+        self.keep_window()?;
+        self.release(&[a]);
+        Ok(())
+    }
+
+    pub(super) fn window(&mut self, id: Id, low: Id, high: Option<Id>) -> Result<(), NoCode> {
+        self.dwords_of_window(id, low)?;
+        // the low dword must not wrap within the window
+        self.out.push(Instruction::with2(
+            Code::Cmp_EAX_imm32,
+            Register::EAX,
+            0u32.wrapping_sub(WINDOW_BYTES) as i32,
+        )?);
+        self.out.jump(Code::Ja_rel32_64, self.deopt)?;
+        if let Some(high) = high {
+            let upper = self.register(high)?;
+            let first = 14;
+            if self.partial {
+                // eax is needed to find the lane
+                self.out.push(Instruction::with2(
+                    Code::Mov_r32_rm32,
+                    Register::EDX,
+                    Register::EAX,
+                )?);
+            }
+            self.first_lane(first, upper)?;
+            self.out.three(
+                Code::VEX_Vpxor_ymm_ymm_ymmm256,
+                MOMENT,
+                first,
+                Rm::Reg(upper),
+            )?;
+            if self.partial {
+                self.out.three(
+                    Code::VEX_Vpand_ymm_ymm_ymmm256,
+                    MOMENT,
+                    MOMENT,
+                    Rm::Reg(ACTIVE_LANES),
+                )?;
+                self.out.push(Instruction::with2(
+                    Code::Mov_r32_rm32,
+                    Register::EAX,
+                    Register::EDX,
+                )?);
+            }
+            self.out.push(Instruction::with2(
+                Code::VEX_Vptest_ymm_ymmm256,
+                ymm(MOMENT),
+                ymm(MOMENT),
+            )?);
+            self.out.jump(Code::Jne_rel32_64, self.deopt)?;
+            let first = Register::XMM0 + first as u32;
+            self.out.push(Instruction::with2(
+                Code::VEX_Vmovd_rm32_xmm,
+                Register::EDX,
+                first,
+            )?);
+            self.out.push(Instruction::with2(
+                Code::Shl_rm64_imm8,
+                Register::RDX,
+                32u32,
+            )?);
+            self.out.push(Instruction::with2(
+                Code::Or_r64_rm64,
+                Register::RAX,
+                Register::RDX,
+            )?);
+            self.release(&[high]);
+        }
+        self.keep_window()?;
+        self.release(&[low]);
+        Ok(())
+    }
+
+    /// The address of a load in rax, if its 32 bytes may be read.
+    pub(super) fn checked_address(
+        &mut self,
+        window: Id,
+        base: Base,
+        offset: i32,
+    ) -> Result<(), NoCode> {
+        let window = self.window_of(window)?;
+        self.out
+            .load_gpr(Register::RAX, at(FRAME, frame_window(window)))?;
+        if let Base::Scalars(scalars) = base {
+            self.out.push(Instruction::with2(
+                Code::Add_r64_rm64,
+                Register::RAX,
+                at(BLOCK, scalars),
+            )?);
+        }
+        if offset != 0 {
+            self.out.push(Instruction::with2(
+                Code::Add_rm64_imm32,
+                Register::RAX,
+                offset,
+            )?);
+        }
+        self.out.push(Instruction::with2(
+            Code::Mov_r64_rm64,
+            Register::RDX,
+            Register::RAX,
+        )?);
+        self.out.push(Instruction::with2(
+            Code::Sub_r64_rm64,
+            Register::RDX,
+            at(FRAME, FRAME_ARENA),
+        )?);
+        self.out.push(Instruction::with2(
+            Code::Cmp_r64_rm64,
+            Register::RDX,
+            at(FRAME, FRAME_ARENA_LIMIT),
+        )?);
+        self.out.jump(Code::Ja_rel32_64, self.deopt)?;
+        // the first and the last byte's page
+        for last in [0, WINDOW_BYTES as i32 - 1] {
+            if last != 0 {
+                self.out.push(Instruction::with2(
+                    Code::Mov_r64_rm64,
+                    Register::RDX,
+                    Register::RAX,
+                )?);
+                self.out.push(Instruction::with2(
+                    Code::Sub_r64_rm64,
+                    Register::RDX,
+                    at(FRAME, FRAME_ARENA),
+                )?);
+                self.out.push(Instruction::with2(
+                    Code::Add_rm64_imm8,
+                    Register::RDX,
+                    last,
+                )?);
+            }
+            self.out.push(Instruction::with2(
+                Code::Shr_rm64_imm8,
+                Register::RDX,
+                PAGE_SHIFT,
+            )?);
+            self.out.push(Instruction::with2(
+                Code::Add_r64_rm64,
+                Register::RDX,
+                at(FRAME, FRAME_PERMISSIONS),
+            )?);
+            let permission = at(Register::RDX, 0);
+            let need = u32::from(needed(Access::Read));
+            self.out
+                .push(Instruction::with2(Code::Test_rm8_imm8, permission, need)?);
+            self.out.jump(Code::Je_rel32_64, self.deopt)?;
+        }
+        Ok(())
+    }
+
+    /// Each lane's dword of the 32 bytes at rax plus an offset.
+    pub(super) fn permute(&mut self, id: Id, window: Id, offset: i64) -> Result<(), NoCode> {
+        let lanes = self.register(window)?;
+        self.release(&[window]);
+        let d = self.take_over(id)?;
+        let from = MemoryOperand::with_base_displ(Register::RAX, offset);
+        self.out
+            .three(Code::VEX_Vpermd_ymm_ymm_ymmm256, d, lanes, Rm::Mem(from))
+    }
+}
