@@ -199,6 +199,9 @@ pub(super) mod predicate {
     pub(in crate::runtime::emulated::cu::jit) const UNORD: u8 = 0x03;
 }
 
+/// 1 in both dwords.
+const ONES: u64 = 1 | 1 << 32;
+
 /// The same bits in both dwords.
 pub(super) fn twice(a: u32) -> u64 {
     u64::from(a) | u64::from(a) << 32
@@ -248,6 +251,13 @@ impl Graph {
                 {
                     return Some(self.add(Node::Const(bits)));
                 }
+                // the negative is taken away
+                if op == Bin::AddD
+                    && let Node::Bin(Bin::SubD, zero, c) = self.node(b)
+                    && self.constant(zero) == Some(0)
+                {
+                    return Some(self.add(Node::Bin(Bin::SubD, a, c)));
+                }
                 match (op, x, y) {
                     (Bin::And, Some(u64::MAX), _)
                     | (Bin::Or | Bin::Xor | Bin::AddD, Some(0), _) => Some(b),
@@ -270,6 +280,14 @@ impl Graph {
                 }
             }
             Node::Imm(Imm::SllD | Imm::SrlD | Imm::SraD | Imm::SllQ | Imm::SrlQ, a, 0) => Some(a),
+            // one shift after another
+            Node::Imm(op @ (Imm::SllD | Imm::SrlD), a, count)
+                if let Node::Imm(inner, b, first) = self.node(a)
+                    && inner == op
+                    && first + count < 32 =>
+            {
+                Some(self.add(Node::Imm(op, b, first + count)))
+            }
             Node::Imm(op, a, count) => {
                 let bits = shift(op, self.constant(a)?, count)?;
                 Some(self.add(Node::Const(bits)))
@@ -286,6 +304,13 @@ impl Graph {
                 None
             }
             Node::Select(_, a, b) if a == b => Some(a),
+            // a mask is -1 where it is set
+            Node::Select(m, a, b)
+                if self.constant(a) == Some(ONES) && self.constant(b) == Some(0) =>
+            {
+                let zero = self.add(Node::Const(0));
+                Some(self.add(Node::Bin(Bin::SubD, zero, m)))
+            }
             _ => None,
         }
     }

@@ -216,19 +216,23 @@ unsafe fn store_scatter(
 /// Whether the lanes of `mask` hold `start + step * lane` in `row`.
 #[inline(always)]
 fn rises<V: Vector>(v: V, cx: &Cx<'_>, row: Slot, mask: u64, start: u32, step: u32) -> bool {
+    if !row.is_vector() {
+        return false;
+    }
     let mut want = v.add(v.splat(start), v.mul_lo(v.lane_ids(), v.splat(step)));
     let next = v.splat(step.wrapping_mul(V::LANES as u32));
+    let mut row = cx.row(v, row);
     if mask == cx.lane_mask {
         let mut differ = v.splat(0);
-        for chunk in 0..cx.chunks(v) {
-            differ = v.or(differ, v.xor(cx.w(v, row, chunk), want));
+        for _ in 0..cx.chunks(v) {
+            differ = v.or(differ, v.xor(row.next(v), want));
             want = v.add(want, next);
         }
         return !v.any(v.mask_not(v.eq(differ, v.splat(0))));
     }
     let mut equal = 0;
     for chunk in 0..cx.chunks(v) {
-        equal |= u64::from(v.bits(v.eq(cx.w(v, row, chunk), want))) << (chunk * V::LANES);
+        equal |= u64::from(v.bits(v.eq(row.next(v), want))) << (chunk * V::LANES);
         want = v.add(want, next);
     }
     mask & !equal == 0
@@ -577,6 +581,16 @@ pub(crate) fn load_lds<V: Vector>(
     }
     let bytes = kind.bytes();
     if let Some(p) = lds_run(v, cx, row, offset, mask, bytes) {
+        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
+            // a constant mask makes plain moves of the masked ones
+            let m = v.mask(u32::MAX);
+            for chunk in 0..cx.chunks(v) {
+                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+                // SAFETY: the whole run lies in LDS.
+                unsafe { load_run(v, cx, kind, d, chunk, m, p) };
+            }
+            return;
+        }
         for chunk in 0..cx.chunks(v) {
             let m = cx.chunk_mask(v, mask, chunk);
             // SAFETY: the whole run lies in LDS.
@@ -632,6 +646,15 @@ pub(crate) fn store_lds<V: Vector>(
     }
     let bytes = kind.bytes();
     if let Some(p) = lds_run(v, cx, row, offset, mask, bytes) {
+        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
+            let m = v.mask(u32::MAX);
+            for chunk in 0..cx.chunks(v) {
+                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+                // SAFETY: the whole run lies in LDS.
+                unsafe { store_run(v, cx, kind, source, chunk, m, p) };
+            }
+            return;
+        }
         for chunk in 0..cx.chunks(v) {
             let m = cx.chunk_mask(v, mask, chunk);
             // SAFETY: the whole run lies in LDS.
