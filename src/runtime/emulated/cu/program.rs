@@ -40,6 +40,50 @@ pub(crate) struct Cold {
     pub(crate) len: u8,
 }
 
+/// From code addresses to micro-op indices: a number for every dword of a stretch of code.
+#[derive(Debug, Default)]
+struct CodeIndex {
+    stretches: Vec<(u64, Vec<u32>)>,
+}
+
+impl CodeIndex {
+    /// No instruction begins here.
+    const NONE: u32 = u32::MAX;
+    /// Dwords without an instruction, more than any instruction has, after which another stretch begins.
+    const GAP: u64 = 64;
+
+    /// Of addresses in order, multiples of 4 but for those that hold no instruction, with their indices.
+    fn new(index: &[(u64, u32)]) -> Self {
+        let mut stretches: Vec<(u64, Vec<u32>)> = Vec::new();
+        for &(address, op) in index {
+            let near = stretches.last_mut().and_then(|(start, ops)| {
+                let at = (address - *start) / 4;
+                let near =
+                    (address - *start).is_multiple_of(4) && at < ops.len() as u64 + Self::GAP;
+                near.then_some((ops, at as usize))
+            });
+            match near {
+                Some((ops, at)) => {
+                    ops.resize(at, Self::NONE);
+                    ops.push(op);
+                }
+                None => stretches.push((address, vec![op])),
+            }
+        }
+        Self { stretches }
+    }
+
+    fn get(&self, address: u64) -> Option<u32> {
+        let after = self
+            .stretches
+            .partition_point(|&(start, _)| start <= address);
+        let (start, ops) = self.stretches.get(after.checked_sub(1)?)?;
+        let offset = address - start;
+        let op = *ops.get(usize::try_from(offset / 4).ok()?)?;
+        (offset.is_multiple_of(4) && op != Self::NONE).then_some(op)
+    }
+}
+
 /// A translated program.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -48,7 +92,7 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<MicroOp>,
     cold: Vec<Cold>,
     pub(crate) constants: Vec<u32>,
-    index: HashMap<u64, u32>,
+    index: CodeIndex,
     refusals: Vec<(u32, FaultKind)>,
     code: Vec<(u64, Vec<u8>)>,
     /// Marks among the micro-ops point into it.
@@ -76,7 +120,7 @@ impl Program {
             ops,
             cold,
             constants,
-            index: index.into_iter().collect(),
+            index: CodeIndex::new(&index),
             refusals,
             code,
             _runs: runs,
@@ -110,7 +154,7 @@ impl Program {
 
 impl CodeMap for Program {
     fn index_of(&self, address: u64) -> Option<u32> {
-        self.index.get(&address).copied()
+        self.index.get(address)
     }
     fn address_of(&self, index: u32) -> u64 {
         self.cold.get(index as usize).map_or(0, |cold| cold.address)

@@ -3,6 +3,7 @@
 //!
 //! Knows: instructions, operand slots, handlers. Must not know: waves at run time, scheduling.
 //! Sources: DESIGN.md, "The emulated compute unit", points 1, 4 and 5.
+mod discover;
 mod matrix;
 mod memory;
 mod operands;
@@ -12,18 +13,16 @@ mod vector;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::discover::{CodeReader, Item, VgprBits, discover, flow};
 use super::handlers::{Handlers, Internal};
 use super::jit::{Jit, Runs};
 use super::microop::{MicroOp, STOP, Slot};
 use super::program::{Cold, Program, ProgramKey};
 use super::tally;
 use super::wave::{Env, WaveShape};
-use crate::isa::{Encoding, Field, Inst, IsaFamily, MAX_BYTES, Operand, Sem, decode};
-use crate::runtime::emulated::vm::{AddressSpace, PAGE_SIZE};
+use crate::isa::{Encoding, Field, Inst, IsaFamily, MAX_BYTES, Operand, Sem};
+use crate::runtime::emulated::vm::AddressSpace;
 use crate::runtime::instrument::{Access, FaultKind};
-
-/// The most instructions of one program: 64 MiB of code and more.
-const MAX_INSTRUCTIONS: usize = 1 << 24;
 
 /// Why an instruction has no micro-op of its own.
 #[derive(Clone, Debug)]
@@ -37,143 +36,6 @@ pub(super) enum Refusal {
 impl Refusal {
     fn unsupported(reason: impl Into<String>) -> Self {
         Self::Unsupported(reason.into())
-    }
-}
-
-/// What lies at a code address.
-enum Item {
-    Instruction(Box<Inst>),
-    /// No such encoding.
-    Illegal,
-    /// Not mapped for execution.
-    Unmapped,
-}
-
-/// Reads code page by page, and keeps what it read.
-struct CodeReader<'a> {
-    vm: &'a AddressSpace,
-    pages: BTreeMap<u64, Option<Box<[u8; PAGE_SIZE as usize]>>>,
-}
-
-impl CodeReader<'_> {
-    fn page(&mut self, address: u64) -> Option<&[u8; PAGE_SIZE as usize]> {
-        let base = address & !(PAGE_SIZE - 1);
-        let vm = self.vm;
-        self.pages
-            .entry(base)
-            .or_insert_with(|| {
-                let mut bytes = Box::new([0; PAGE_SIZE as usize]);
-                vm.fetch(base, &mut bytes[..]).ok().map(|()| bytes)
-            })
-            .as_deref()
-    }
-
-    /// Up to [`MAX_BYTES`] bytes from `address`, fewer before memory that is not mapped.
-    fn bytes(&mut self, address: u64) -> ([u8; MAX_BYTES], usize) {
-        let mut out = [0; MAX_BYTES];
-        let mut filled = 0;
-        while filled < MAX_BYTES {
-            let Some(at) = address.checked_add(filled as u64) else {
-                break;
-            };
-            let Some(page) = self.page(at) else { break };
-            let skip = (at % PAGE_SIZE) as usize;
-            let count = (MAX_BYTES - filled).min(page.len() - skip);
-            out[filled..filled + count].copy_from_slice(&page[skip..skip + count]);
-            filled += count;
-        }
-        (out, filled)
-    }
-}
-
-/// How an instruction continues.
-struct Flow {
-    /// It may go on at the next instruction.
-    falls_through: bool,
-    /// It may go on here.
-    target: Option<u64>,
-    /// It ends a block: its micro-op accounts for the block's instructions.
-    ends_block: bool,
-}
-
-fn flow(inst: &Inst, address: u64) -> Flow {
-    let next = address + u64::from(inst.len);
-    let label = || {
-        inst.operands()
-            .iter()
-            .rev()
-            .find_map(|operand| match operand {
-                Operand::Imm(dwords) => Some(next.wrapping_add_signed(i64::from(*dwords) * 4)),
-                _ => None,
-            })
-    };
-    let straight = Flow {
-        falls_through: true,
-        target: None,
-        ends_block: false,
-    };
-    let Ok(sem) = inst.row.sem else {
-        return Flow {
-            falls_through: false,
-            ..straight
-        };
-    };
-    match sem {
-        Sem::s_branch => Flow {
-            falls_through: false,
-            target: label(),
-            ends_block: true,
-        },
-        Sem::s_cbranch_scc0
-        | Sem::s_cbranch_scc1
-        | Sem::s_cbranch_vccz
-        | Sem::s_cbranch_vccnz
-        | Sem::s_cbranch_execz
-        | Sem::s_cbranch_execnz
-        | Sem::s_subvector_loop_begin
-        | Sem::s_subvector_loop_end => Flow {
-            falls_through: true,
-            target: label(),
-            ends_block: true,
-        },
-        Sem::s_call_b64 => Flow {
-            falls_through: true,
-            target: label(),
-            ends_block: true,
-        },
-        // what follows a call is where it returns to
-        Sem::s_swappc_b64 => Flow {
-            ends_block: true,
-            ..straight
-        },
-        Sem::s_setpc_b64 | Sem::s_add_pc_i64 | Sem::s_endpgm => Flow {
-            falls_through: false,
-            target: None,
-            ends_block: true,
-        },
-        Sem::s_barrier
-        | Sem::s_barrier_signal
-        | Sem::s_barrier_signal_isfirst
-        | Sem::s_barrier_wait
-        | Sem::s_barrier_init
-        | Sem::s_barrier_join
-        | Sem::s_barrier_leave
-        | Sem::s_wakeup_barrier
-        | Sem::s_get_barrier_state
-        | Sem::s_sleep
-        | Sem::s_sleep_var
-        | Sem::s_sethalt
-        | Sem::s_sendmsghalt
-        | Sem::s_icache_inv
-        | Sem::s_setreg_b32
-        | Sem::s_setreg_imm32_b32
-        | Sem::s_round_mode
-        | Sem::s_denorm_mode
-        | Sem::s_setvskip => Flow {
-            ends_block: true,
-            ..straight
-        },
-        _ => straight,
     }
 }
 
@@ -208,10 +70,6 @@ pub(super) struct Translator<'a> {
 
 /// Words of the longest instruction.
 const WORDS: usize = MAX_BYTES / 4;
-
-/// Bits 9:8 of VGPR numbers, as `s_set_vgpr_msb` sets them: of S0, S1, S2 and D, two each from the lowest on; or `None`
-/// where the ways that lead to an instruction differ in them.
-type VgprBits = Option<u8>;
 
 /// The parts of MODE that translation depends on (AMD ISA documents, "Mode register").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -389,11 +247,8 @@ pub(crate) fn translate(
     jit: Option<&Arc<Jit>>,
     vm: &AddressSpace,
 ) -> Program {
-    let mut reader = CodeReader {
-        vm,
-        pages: BTreeMap::new(),
-    };
-    let (items, leaders, vgpr_bits) = discover(key, entries, &mut reader);
+    let mut reader = CodeReader::new(key, vm);
+    let (items, leaders, vgpr_bits) = discover(entries, &mut reader);
 
     let mut translator = Translator {
         family: key.family,
@@ -419,7 +274,8 @@ pub(crate) fn translate(
     // instructions since the last one that accounted for its block, and where the last one falls through to
     let mut count = 0;
     let mut falls_to = None;
-    for (&address, item) in &items {
+    let mut inst = Inst::default();
+    for (&address, &item) in &items {
         if let Some(next) = falls_to.take() {
             if next != address {
                 // overlapping code: the next instruction lies elsewhere
@@ -430,17 +286,17 @@ pub(crate) fn translate(
                 translator.flush_count(&mut count);
             }
         }
-        let len = match item {
-            Item::Instruction(inst) => inst.len,
-            Item::Illegal | Item::Unmapped => 4,
+        translator.current = Cold {
+            address,
+            len: item.len(),
         };
-        translator.current = Cold { address, len };
         index.push((address, translator.ops.len() as u32));
         match item {
-            Item::Instruction(inst) => {
+            Item::Instruction(_) => {
                 count += 1;
-                let flow = flow(inst, address);
-                translator.instruction(address, inst, count);
+                reader.decode(address, &mut inst);
+                let flow = flow(&inst, address);
+                translator.instruction(address, &inst, count);
                 if flow.ends_block || !flow.falls_through {
                     count = 0;
                 }
@@ -461,7 +317,8 @@ pub(crate) fn translate(
         let slot = translator.constants.pair(next);
         translator.internal(Internal::undecoded, |op| op.a = slot);
     }
-    translator.finish(key, entries, index, &items, &reader, &leaders)
+    let code = reader.code(&items);
+    translator.finish(key, entries, index, code, &leaders)
 }
 
 impl Translator<'_> {
@@ -486,8 +343,7 @@ impl Translator<'_> {
         key: &ProgramKey,
         entries: &BTreeSet<u64>,
         index: Vec<(u64, u32)>,
-        items: &BTreeMap<u64, Item>,
-        reader: &CodeReader<'_>,
+        code: Vec<(u64, Vec<u8>)>,
         leaders: &BTreeSet<u64>,
     ) -> Program {
         for (at, target) in std::mem::take(&mut self.fixups) {
@@ -509,32 +365,10 @@ impl Translator<'_> {
             self.constants.into_dwords(),
             index,
             self.refusals,
-            code_copy(items, reader),
+            code,
             runs.unwrap_or_default(),
         )
     }
-}
-
-/// The bytes of all decoded instructions, as runs.
-fn code_copy(items: &BTreeMap<u64, Item>, reader: &CodeReader<'_>) -> Vec<(u64, Vec<u8>)> {
-    let mut runs: Vec<(u64, Vec<u8>)> = Vec::new();
-    for (&address, item) in items {
-        let Item::Instruction(inst) = item else {
-            continue;
-        };
-        let bytes: Vec<u8> = inst
-            .words
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .take(usize::from(inst.len))
-            .collect();
-        match runs.last_mut() {
-            Some((start, run)) if *start + run.len() as u64 == address => run.extend(bytes),
-            _ => runs.push((address, bytes)),
-        }
-    }
-    debug_assert!(runs.is_empty() || !reader.pages.is_empty());
-    runs
 }
 
 /// The operands that each pair of bits of `s_set_vgpr_msb` belongs to, lowest first (LLVM's AMDGPU backend, the lowering of
@@ -574,83 +408,4 @@ fn with_vgpr_bits(inst: &Inst, bits: u8) -> Inst {
         extend(row, operands);
     }
     far
-}
-
-/// The upper bits of VGPR numbers after an instruction.
-fn vgpr_bits_after(inst: &Inst, bits: VgprBits) -> VgprBits {
-    if inst.row.mnemonic != "s_set_vgpr_msb" {
-        return bits;
-    }
-    inst.operands().iter().find_map(|operand| match operand {
-        Operand::Imm(value) => Some(*value as u8),
-        _ => None,
-    })
-}
-
-/// What [`discover`] finds: everything that the entries reach, by address; the addresses that branches lead to; and the upper
-/// bits of VGPR numbers where they are not 0.
-type Discovered = (BTreeMap<u64, Item>, BTreeSet<u64>, BTreeMap<u64, VgprBits>);
-
-fn discover(key: &ProgramKey, entries: &BTreeSet<u64>, reader: &mut CodeReader<'_>) -> Discovered {
-    let mut items = BTreeMap::new();
-    let mut leaders = entries.clone();
-    let mut vgpr_bits: BTreeMap<u64, VgprBits> = BTreeMap::new();
-    // code that is entered expects the bits to be 0
-    let mut pending: Vec<(u64, VgprBits)> = entries.iter().map(|&entry| (entry, Some(0))).collect();
-    while let Some((mut address, mut bits)) = pending.pop() {
-        while items.len() < MAX_INSTRUCTIONS {
-            if let Some(item) = items.get(&address) {
-                // again only if the bits differ from those of the way before
-                let before = vgpr_bits.get(&address).copied().unwrap_or(Some(0));
-                let Item::Instruction(inst) = item else { break };
-                if before == bits || before.is_none() {
-                    break;
-                }
-                bits = None;
-                vgpr_bits.insert(address, bits);
-                let flow = flow(inst, address);
-                let next = address + u64::from(inst.len);
-                bits = vgpr_bits_after(inst, bits);
-                if let Some(target) = flow.target {
-                    pending.push((target, bits));
-                }
-                if !flow.falls_through {
-                    break;
-                }
-                address = next;
-                continue;
-            }
-            let (bytes, available) = reader.bytes(address);
-            if available < 4 || address % 4 != 0 {
-                items.insert(address, Item::Unmapped);
-                break;
-            }
-            let Ok(inst) = decode(key.family, key.shape.lanes == 64, &bytes[..available]) else {
-                items.insert(address, Item::Illegal);
-                break;
-            };
-            let flow = flow(&inst, address);
-            let next = address + u64::from(inst.len);
-            if bits != Some(0) {
-                vgpr_bits.insert(address, bits);
-            }
-            bits = vgpr_bits_after(&inst, bits);
-            // a call's target expects 0, as every entry does
-            let at_target = match inst.row.sem {
-                Ok(Sem::s_call_b64) => Some(0),
-                _ => bits,
-            };
-            items.insert(address, Item::Instruction(Box::new(inst)));
-            if let Some(target) = flow.target
-                && (leaders.insert(target) || at_target != Some(0) || !vgpr_bits.is_empty())
-            {
-                pending.push((target, at_target));
-            }
-            if !flow.falls_through {
-                break;
-            }
-            address = next;
-        }
-    }
-    (items, leaders, vgpr_bits)
 }
