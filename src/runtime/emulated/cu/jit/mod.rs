@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use self::avx2::{Frame, MASKS, WINDOW_BYTES};
+use self::avx2::{Frame, WINDOW_BYTES};
 use self::code::CodeMemory;
 use self::ir::Node;
 use self::loads::LOADS;
@@ -210,7 +210,7 @@ impl Runs {
         };
         let runs: Box<[Run]> = found.iter().map(run).collect();
         for (&(start, _), run) in found.iter().zip(&runs) {
-            let address = std::ptr::from_ref(run).addr();
+            let address = std::ptr::from_ref(run).expose_provenance();
             let none = Slot::default();
             ops[start as usize] = MicroOp {
                 handler: enter,
@@ -279,9 +279,13 @@ fn interpret(cx: &mut Cx<'_>, run: &Run, pc: u32, segment: &Segment) -> u32 {
 /// `code` is that of the segment, made for waves of this shape.
 unsafe fn execute(cx: &mut Cx<'_>, run: &Run, pc: u32, segment: &Segment, code: *mut u8) -> u32 {
     let mut frame = MaybeUninit::<Frame>::uninit();
+    let at = frame.as_mut_ptr();
+    for index in 0..segment.masks.len() {
+        // SAFETY: the assembler refuses more masks than there are; they are written, not read.
+        unsafe { (*at).masks[index] = 0 };
+    }
     if segment.loads {
         let window = u64::from(WINDOW_BYTES);
-        let at = frame.as_mut_ptr();
         // SAFETY: the fields are written, not read.
         unsafe {
             (*at).lds = cx.lds;
@@ -295,10 +299,11 @@ unsafe fn execute(cx: &mut Cx<'_>, run: &Run, pc: u32, segment: &Segment, code: 
     let compiled = unsafe { std::mem::transmute::<*mut u8, Compiled>(code) };
     // SAFETY: the slots of the run's micro-ops lie inside the block; the frame is as large as the code expects, and what it
     // reads of it is written; loads are checked against LDS and the arena's permissions.
-    let lanes = unsafe { compiled(cx.bases[0], frame.as_mut_ptr(), cx.exec()) };
+    let lanes = unsafe { compiled(cx.bases[0], at, cx.exec()) };
     if lanes < cx.lanes {
-        // SAFETY: the lane masks of chunks that are done were written; of the others no bit is used.
-        let masks = unsafe { (&raw const (*frame.as_ptr()).masks).read() };
+        // SAFETY: these masks were written above.
+        let mask = |index: usize| unsafe { (*at).masks[index] };
+        let masks: Vec<u64> = (0..segment.masks.len()).map(mask).collect();
         return go_back(cx, run, pc, segment, lanes, &masks);
     }
     segment.start + segment.len
@@ -312,7 +317,7 @@ fn go_back(
     pc: u32,
     segment: &Segment,
     done: u32,
-    masks: &[u64; MASKS],
+    masks: &[u64],
 ) -> u32 {
     let finished = (1u64 << done) - 1;
     let exec = cx.s64(Slot::scalar(layout::EXEC));

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "handlers are called by their addresses")]
 use super::{Compile, Jit, ProgramView, Runs, traced};
 use crate::isa::Sem;
-use crate::runtime::emulated::cu::handlers::Handlers;
+use crate::runtime::emulated::cu::handlers::{Handlers, Internal};
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
 use crate::runtime::emulated::cu::ops::op_wave::{Random, TestWave};
 use crate::runtime::emulated::cu::simd::SimdLevel;
@@ -221,6 +221,64 @@ fn every_operation_alone() {
             }
         }
         assert!(interpreted.is_empty(), "never compiled: {interpreted:?}");
+    }
+}
+
+/// Modifiers of sources, whose rows an instruction then reads, and of results, in all their forms.
+#[test]
+fn every_modifier() {
+    for level in levels() {
+        let mut random = Random(0x0a0d_1f1e_0000_0007);
+        let handlers = Handlers::of(level);
+        for modifier in traced::modifiers() {
+            let mut compiled = 0;
+            for round in 0..200 {
+                let lanes = if round % 2 == 0 { 64 } else { 32 };
+                let exec = execs(&mut random)[round % 5];
+                let mut wave = wave(&mut random, lanes, round % 3 != 0, exec);
+                let name = format!("{modifier:?}");
+                let temporary = Slot::row(wave.shape.temp(0));
+                let writes_temporary = !name.starts_with("result");
+                let d = if writes_temporary {
+                    temporary
+                } else {
+                    wave.v(12)
+                };
+                let op = |handler, d, a| MicroOp {
+                    handler,
+                    ..wave.op(d, &[a])
+                };
+                let mut first = op(handlers.internal(modifier), d, wave.v(0));
+                first.imm = match modifier {
+                    Internal::result_half => 16 * (round as i32 & 1),
+                    // selects and what becomes of the other bits
+                    Internal::result_sdwa => {
+                        (random.next() % 7) as i32 | ((random.next() % 3) as i32) << 3
+                    }
+                    Internal::source_sdwa => {
+                        (random.next() & 0x87) as i32 | ((random.next() % 7) as i32) << 8
+                    }
+                    Internal::result_f32 | Internal::result_f64 | Internal::result_f16 => {
+                        (random.next() & 0x37) as i32
+                    }
+                    Internal::result_packed_f16 | Internal::result_packed_f32 => {
+                        (random.next() & 0x07) as i32
+                    }
+                    _ => (random.next() & 0x7f) as i32,
+                };
+                let mut ops = vec![first];
+                if writes_temporary {
+                    let copy = handlers.operation(Sem::v_mov_b32);
+                    for k in 0..2 {
+                        let from = Slot(temporary.0 + k * wave.shape.stride());
+                        ops.push(op(copy, wave.v(12 + k), from));
+                    }
+                }
+                compiled +=
+                    compare(level, &mut wave, &ops, &format!("{name} {:#x}", first.imm)).min(1);
+            }
+            assert!(compiled > 50, "{modifier:?} was compiled {compiled} times");
+        }
     }
 }
 

@@ -376,7 +376,13 @@ recorded! { modifiers, MODIFIERS, Internal:
     source_packed16,
     source_packed32,
     source_sdwa,
+    source_mix,
     result_f32,
+    result_f64,
+    result_f16,
+    result_packed_f16,
+    result_half,
+    result_sdwa,
     result_packed_f32,
 }
 
@@ -398,6 +404,12 @@ const OPERATIONS: [&[(Sem, Handler)]; 11] = [
 /// The operations of all lists.
 pub(super) fn operations() -> impl Iterator<Item = (Sem, Handler)> {
     OPERATIONS.iter().flat_map(|list| list.iter().copied())
+}
+
+/// The micro-ops of modifiers.
+#[cfg(test)]
+pub(super) fn modifiers() -> impl Iterator<Item = Internal> {
+    MODIFIERS.iter().map(|&(op, _)| op)
 }
 
 /// From the handlers of a back end to those that record.

@@ -51,12 +51,10 @@ fn flush_f32<V: Vector>(v: V, a: V::W) -> V::W {
     v.select(small, v.and(a, v.splat(0x8000_0000)), a)
 }
 
-fn flush_f64(a: u64) -> u64 {
-    if a & 0x7ff0_0000_0000_0000 == 0 {
-        a & 1 << 63
-    } else {
-        a
-    }
+#[inline(always)]
+fn flush_f64<V: Vector>(v: V, a: V::Q) -> V::Q {
+    let small = v.qeq(v.qand(a, v.qsplat(0x7ff0_0000_0000_0000)), v.qsplat(0));
+    v.qselect(small, v.qand(a, v.qsplat(1 << 63)), a)
 }
 
 #[inline(always)]
@@ -163,7 +161,7 @@ pub(crate) fn source_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
         let hi = v.xor(v.and(hi, v.splat(keep)), v.splat(flip));
         let mut r = v.join(lo, hi);
         if op.imm & source::FLUSH != 0 {
-            r = v.qmap1(r, flush_f64);
+            r = flush_f64(v, r);
         }
         cx.set_q(v, op.d, chunk, v.mask(!0), r);
     }
@@ -281,41 +279,40 @@ fn scale(omod: i32) -> u32 {
     }
 }
 
-fn clamp_f32(a: u32, dx10: bool) -> u32 {
-    let x = f32::from_bits(a);
-    if x.is_nan() {
-        if dx10 { 0 } else { a }
-    } else if x <= 0.0 {
-        0
-    } else if x > 1.0 {
-        1f32.to_bits()
+/// To [0, 1]; a NaN to 0 if `dx10`, else it stays.
+#[inline(always)]
+fn clamp_f32<V: Vector>(v: V, a: V::W, dx10: bool) -> V::W {
+    let (zero, one) = (v.splat(0), v.splat(0x3f80_0000));
+    let r = v.select(v.fle(a, zero), zero, a);
+    let r = v.select(v.flt(one, a), one, r);
+    if dx10 {
+        v.select(v.funord(a, a), zero, r)
     } else {
-        a
+        r
     }
 }
 
-fn clamp_f64(a: u64, dx10: bool) -> u64 {
-    let x = f64::from_bits(a);
-    if x.is_nan() {
-        if dx10 { 0 } else { a }
-    } else if x <= 0.0 {
-        0
-    } else if x > 1.0 {
-        1f64.to_bits()
+/// [`clamp_f32`] in f64.
+#[inline(always)]
+fn clamp_f64<V: Vector>(v: V, a: V::Q, dx10: bool) -> V::Q {
+    let (zero, one) = (v.qsplat(0), v.qsplat(0x3ff0_0000_0000_0000));
+    let r = v.qselect(v.dle(a, zero), zero, a);
+    let r = v.qselect(v.dlt(one, a), one, r);
+    if dx10 {
+        v.qselect(v.dunord(a, a), zero, r)
     } else {
-        a
+        r
     }
 }
 
-fn clamp_f16(a: u32, dx10: bool) -> u32 {
-    let magnitude = a & 0x7fff;
-    if magnitude > 0x7c00 {
-        if dx10 { 0 } else { a }
-    } else if a & 0x8000 != 0 {
-        0
-    } else {
-        a.min(0x3c00)
-    }
+/// [`clamp_f32`] in f16, zero-extended.
+#[inline(always)]
+fn clamp_f16<V: Vector>(v: V, a: V::W, dx10: bool) -> V::W {
+    let zero = v.splat(0);
+    let negative = v.mask_not(v.eq(v.and(a, v.splat(0x8000)), zero));
+    let r = v.select(negative, zero, v.min_u(a, v.splat(0x3c00)));
+    let nan = v.lt_u(v.splat(0x7c00), v.and(a, v.splat(0x7fff)));
+    v.select(nan, if dx10 { zero } else { a }, r)
 }
 
 /// omod, clamp and denormal flush of an f32 result.
@@ -333,7 +330,7 @@ pub(crate) fn result_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
             r = flush_f32(v, r);
         }
         if op.imm & result::CLAMP != 0 {
-            r = v.map1(r, |a| clamp_f32(a, dx10));
+            r = clamp_f32(v, r, dx10);
         }
         cx.put(v, op.d, chunk, exec, r);
     }
@@ -355,10 +352,10 @@ pub(crate) fn result_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
             );
         }
         if op.imm & result::FLUSH != 0 {
-            r = v.qmap1(r, flush_f64);
+            r = flush_f64(v, r);
         }
         if op.imm & result::CLAMP != 0 {
-            r = v.qmap1(r, |a| clamp_f64(a, dx10));
+            r = clamp_f64(v, r, dx10);
         }
         cx.put_q(v, op.d, chunk, exec, r);
     }
@@ -378,7 +375,7 @@ pub(super) fn finish_f16<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
     }
     if imm & result::CLAMP != 0 {
         let dx10 = imm & result::DX10_CLAMP != 0;
-        r = v.map1(r, |a| clamp_f16(a, dx10));
+        r = clamp_f16(v, r, dx10);
     }
     r
 }

@@ -35,7 +35,7 @@ use self::registers::Body;
 use super::ir::Run;
 
 /// Lane masks that a run may write.
-pub(super) const MASKS: usize = 16;
+const MASKS: usize = 16;
 /// Different addresses that a run may load from.
 const WINDOWS: usize = 16;
 /// Bytes that one window spans.
@@ -46,7 +46,7 @@ const SPILLS: usize = 64;
 /// Memory of the call beside the wave's.
 #[repr(C, align(32))]
 pub(super) struct Frame {
-    /// The lane masks that the run writes, as far as it got: a byte a chunk.
+    /// The lane masks that the run writes, as far as it got: a byte a chunk, 0 before.
     pub(super) masks: [u64; MASKS],
     exec: u64,
     /// The workgroup's LDS, and the highest address there from which 32 bytes lie in it; less than 0 for none.
@@ -330,13 +330,6 @@ impl Assembler {
         self.push(Instruction::with(Code::VEX_Vzeroupper));
         self.push(Instruction::with(Code::Retnq));
         self.bind(partial);
-        for index in 0..plan.run.masks.len() {
-            self.push(Instruction::with2(
-                Code::Mov_rm64_imm32,
-                at(FRAME, frame_masks(index)),
-                0,
-            )?);
-        }
         self.chunks(plan, lanes, true, deopt)?;
         self.jump(Code::Jmp_rel32_64, done)
     }
