@@ -26,7 +26,7 @@ LAUNCHES = {
     "mm_lds": ["--blocks", "4,8", *MATRICES],
     "alu": ["--grid", "4096", "--arg", "f32[4096]", "--arg", "64", "--arg", "0.999", "--arg", "0.001"],
 }
-FEW, MANY = 2, 6
+FEW, MANY = 1, 3
 
 
 def instructions(counts):
