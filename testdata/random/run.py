@@ -51,6 +51,7 @@ KNOWN = {
         358: ["gfx906", "gfx90a", "gfx942"],
         394: ["gfx900", "gfx908", "gfx90a"],
         426: ["gfx90a"],
+        471: ["gfx950"],
         537: ["gfx900", "gfx908", "gfx90a", "gfx942"],
         573: ["gfx942"],
     }.items() for family in families},
