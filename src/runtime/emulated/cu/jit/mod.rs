@@ -93,7 +93,7 @@ type Compiled = unsafe extern "sysv64" fn(*mut u8, *mut Frame, u64) -> u32;
 impl Jit {
     /// The compiler for programs of these handlers, where the CPU and the system allow one.
     pub(crate) fn new(when: Compile, level: SimdLevel, handlers: Handlers) -> Option<Arc<Self>> {
-        if when == Compile::Never || level == SimdLevel::Portable || Avx2::new().is_none() {
+        if when == Compile::Never || level == SimdLevel::Portable || !Avx2::detected() {
             return None;
         }
         let memory = CodeMemory::new().ok()?;

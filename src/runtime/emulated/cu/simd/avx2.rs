@@ -27,14 +27,17 @@ macro_rules! cpu {
 impl Avx2 {
     /// The token, if the CPU has the features.
     pub(crate) fn new() -> Option<Self> {
-        (cfg!(backend_avx2)
-            && is_x86_feature_detected!("avx2")
+        (cfg!(backend_avx2) && Self::detected()).then_some(Self(()))
+    }
+
+    /// Whether the CPU has the features, whatever was built.
+    pub(crate) fn detected() -> bool {
+        is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt"))
-        .then_some(Self(()))
+            && is_x86_feature_detected!("popcnt")
     }
 
     /// The token inside a function whose features say so.
@@ -52,6 +55,10 @@ impl Avx2 {
     /// Never on this architecture.
     pub(crate) fn new() -> Option<Self> {
         None
+    }
+    /// Never on this architecture.
+    pub(crate) fn detected() -> bool {
+        false
     }
 }
 
