@@ -1,4 +1,4 @@
-//! Instructions to micro-ops: what an entry reaches is decoded once, modifiers become prefix and suffix micro-ops,
+//! Instructions to micro-ops: what an entry reaches is translated once, modifiers become prefix and suffix micro-ops,
 //! waits vanish, branch targets become indices.
 //!
 //! Knows: instructions, operand slots, handlers. Must not know: waves at run time, scheduling.
