@@ -6,6 +6,7 @@
 //! with the index of the packet. No producer waits for another.
 use std::cell::Cell;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use super::packet::AqlPacket;
 
@@ -84,17 +85,21 @@ fn wait_for_room(
     waiter: &impl Waiter,
     index: u64,
 ) -> Result<(), RingClosed> {
-    const LOOKS: u32 = 8;
+    const LITTLE: Duration = Duration::from_micros(100);
     let capacity = memory.capacity();
     let used = || index.wrapping_sub(memory.read_index());
-    let looks = Cell::new(0);
+    let free_since = Cell::new(None);
     waiter.wait(&|| {
         let used = used();
         if used >= capacity {
             return false;
         }
-        looks.set(looks.get() + 1);
-        used <= capacity / 2 || looks.get() > LOOKS
+        let since = free_since.get().unwrap_or_else(|| {
+            let now = Instant::now();
+            free_since.set(Some(now));
+            now
+        });
+        used <= capacity / 2 || since.elapsed() > LITTLE
     });
     if used() < capacity {
         Ok(())

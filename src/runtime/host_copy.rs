@@ -49,23 +49,34 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 /// # Safety
 /// `from .. from + bytes.len()` must be mapped and readable for the whole call.
 pub(crate) unsafe fn equals(from: *const u8, bytes: &[u8]) -> bool {
-    let head = bytes.len().min(from.align_offset(8));
-    let byte = |at: usize| {
-        // SAFETY: `at < bytes.len()`.
-        unsafe { AtomicU8::from_ptr(from.add(at).cast_mut()).load(Ordering::Relaxed) }
-    };
-    let (first, rest) = bytes.split_at(head);
-    if !(0..).zip(first).all(|(at, &want)| byte(at) == want) {
-        return false;
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..)
+        && let Some(&first) = rest.first()
+    {
+        // SAFETY: a byte is left.
+        let from = unsafe { from.add(at) }.cast_mut();
+        let aligned = |to: usize| from.addr().is_multiple_of(to);
+        // plain loops: what is compared is often a few words
+        let same = if let (true, Some(want)) = (aligned(8), rest.first_chunk()) {
+            at += 8;
+            // SAFETY: eight bytes are left, and their address is aligned to 8.
+            let word = unsafe { AtomicU64::from_ptr(from.cast()) };
+            word.load(Ordering::Relaxed) == u64::from_ne_bytes(*want)
+        } else if let (true, Some(want)) = (aligned(4), rest.first_chunk()) {
+            at += 4;
+            // SAFETY: four bytes are left, and their address is aligned to 4.
+            let word = unsafe { AtomicU32::from_ptr(from.cast()) };
+            word.load(Ordering::Relaxed) == u32::from_ne_bytes(*want)
+        } else {
+            at += 1;
+            // SAFETY: a byte is left.
+            unsafe { AtomicU8::from_ptr(from) }.load(Ordering::Relaxed) == first
+        };
+        if !same {
+            return false;
+        }
     }
-    let words = rest.chunks_exact(8);
-    let last = words.remainder();
-    let begin = bytes.len() - last.len();
-    (head..).step_by(8).zip(words).all(|(at, want)| {
-        // SAFETY: eight bytes are left, and their address is aligned to 8.
-        let word = unsafe { AtomicU64::from_ptr(from.add(at).cast_mut().cast()) };
-        word.load(Ordering::Relaxed).to_ne_bytes() == *want
-    }) && (begin..).zip(last).all(|(at, &want)| byte(at) == want)
+    true
 }
 
 /// Fills `words` consecutive 32-bit words at `to`, which is aligned to 4.

@@ -10,6 +10,7 @@ use super::cu::{
 };
 use super::models::Device;
 use super::vm::{AddressSpace, WorkerSlot};
+use crate::runtime::instrument::ExecutionCounters;
 
 /// The compute units of one agent.
 pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
@@ -21,14 +22,15 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
     /// What a queue keeps to make its next dispatches cheaper.
     type Recent: Default + Send + fmt::Debug;
 
-    /// Executes a small dispatch for about a quantum, where that is cheaper than to begin it; `None`: it has to be begun. The
-    /// caller is inside `slot`.
+    /// Executes a small dispatch for about a quantum, where that is cheaper than to begin it; `None`: it has to be begun. One
+    /// that ends is counted in `counters`. The caller is inside `slot`.
     fn execute(
         &self,
         request: &DispatchRequest,
         worker: &mut Self::Worker,
         slot: &WorkerSlot,
         recent: &mut Self::Recent,
+        counters: &mut ExecutionCounters,
         stop: &dyn Fn() -> bool,
     ) -> Option<Executed<Arc<Self::Run>>>;
 
@@ -100,10 +102,11 @@ impl ComputeUnits for Units {
         worker: &mut Option<Worker>,
         slot: &WorkerSlot,
         recent: &mut Recent,
+        counters: &mut ExecutionCounters,
         stop: &dyn Fn() -> bool,
     ) -> Option<Executed<Arc<Run>>> {
         let engine = self.engine.as_ref().ok()?;
-        engine.execute(request, worker.as_mut()?, slot, recent, stop)
+        engine.execute(request, worker.as_mut()?, slot, recent, counters, stop)
     }
 
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<Run>, RefuseReason> {

@@ -3,14 +3,14 @@
 //! Knows: packet types, barriers, AMD's vendor packets. Must not know: threads, retirement and completion (`queue`).
 //! Follows HSA PSAS 1.2, "AQL packets", hsa_ext_amd.h, and ROCr's mapping of queue errors (ABI.md 3.2). Fences need no
 //! work: all memory of the virtual device is the host's coherent memory, and every access here acquires or releases.
-use super::clock;
+use std::sync::Arc;
+
 use super::compute::ComputeUnits;
-use super::cu::{DispatchRequest, Executed, Outcome, RefuseReason};
-use super::queue::{HardwareQueue, InFlight, Lane, State, Stop};
+use super::cu::{DispatchRequest, Executed, RefuseReason};
+use super::queue::{HardwareQueue, Lane, State, Stop, error_of};
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::signal_offset;
-pub(super) use crate::dispatch::packet::PacketType;
-use crate::dispatch::packet::{AmdFormat, AqlPacket, Condition};
+use crate::dispatch::packet::{AmdFormat, AqlPacket, Condition, PacketType};
 use crate::runtime::instrument::{DispatchRecord, StopReason};
 
 /// Longest indirect buffer of a PM4 packet, in dwords (the size field has 20 bits).
@@ -22,15 +22,21 @@ const PM4_ACQUIRE_MEM: u32 = 0x58;
 /// PM4 type-3 opcode: an indirect buffer.
 const PM4_INDIRECT_BUFFER: u32 = 0x3f;
 
-/// A packet that had not to wait.
-pub(super) struct Processed<R> {
-    pub(super) packet: InFlight<R>,
-    /// How the dispatch ended that was executed at once.
-    pub(super) ended: Option<Outcome>,
+/// What became of a packet that was met.
+pub(super) enum Met<R> {
+    /// It has to wait.
+    Waits,
+    /// It has done what it does.
+    Done,
+    /// It is a dispatch, which was executed to its end.
+    Executed,
+    /// It is a dispatch, which executes.
+    Runs(Arc<R>),
 }
 
 impl<C: ComputeUnits> HardwareQueue<C> {
-    /// Looks at the packet in slot `address`. `None`: it has to wait.
+    /// Does what the packet in slot `address` says, or begins to.
+    #[inline]
     pub(super) fn process(
         &self,
         state: &mut State<C>,
@@ -38,45 +44,22 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         stop: &dyn Fn() -> bool,
         index: u64,
         address: u64,
-    ) -> Result<Option<Processed<C::Run>>, Stop> {
-        let packet = AqlPacket {
-            words: self.vm.load_packet(address)?,
-        };
-        let header = packet.header();
-        let completion_signal = packet.completion_signal();
-        let mut start = 0;
-        let mut ended = None;
+        packet: &AqlPacket,
+    ) -> Result<Met<C::Run>, Stop> {
+        let met = |done: bool| if done { Met::Done } else { Met::Waits };
         if self.placement.scratch.is_some() && state.running == 0 {
             // A request for scratch memory is about the packet at the read index.
             self.retire(state)?;
         }
-        let run = match header.packet_type() {
-            PacketType::KERNEL_DISPATCH
-                if !self.has_scratch(&packet.kernel_dispatch(), state.in_flight.is_empty())? =>
-            {
-                return Ok(None);
-            }
-            PacketType::KERNEL_DISPATCH => {
-                let request = self.request(index, address, &packet)?;
-                if completion_signal != 0 || self.observer.is_some() {
-                    start = clock::now();
-                }
-                match self.execute(state, lane, stop, &request)? {
-                    Some(Executed::Ended(outcome)) => {
-                        ended = Some(outcome);
-                        None
-                    }
-                    Some(Executed::Running(run)) => Some(run),
-                    None => Some(self.compute.begin(&request).map_err(refused)?),
-                }
-            }
+        match packet.header().packet_type() {
+            PacketType::KERNEL_DISPATCH => self.dispatch(state, lane, stop, index, address, packet),
             PacketType::BARRIER_AND => {
                 for signal in packet.barrier().dep_signal {
                     if signal != 0 && self.signal_value(signal)? != 0 {
-                        return Ok(None);
+                        return Ok(Met::Waits);
                     }
                 }
-                None
+                Ok(Met::Done)
             }
             PacketType::BARRIER_OR => {
                 let mut any = false;
@@ -87,73 +70,48 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                         holds |= self.signal_value(signal)? == 0;
                     }
                 }
-                if any && !holds {
-                    return Ok(None);
-                }
-                None
+                Ok(met(holds || !any))
             }
-            PacketType::VENDOR_SPECIFIC => {
-                if !self.vendor(&packet)? {
-                    return Ok(None);
-                }
-                None
-            }
-            PacketType::AGENT_DISPATCH => {
-                return Err(malformed(
-                    QueueError::PacketUnsupported,
-                    String::from(
-                        "agent dispatch: the queue processes kernel dispatch and barrier packets",
-                    ),
-                ));
-            }
-            PacketType(other) => {
-                return Err(malformed(
-                    QueueError::PacketReserved,
-                    format!(
-                        "packet type {other} is not defined (header {:#06x})",
-                        header.0
-                    ),
-                ));
-            }
-        };
-        if completion_signal != 0 && start == 0 {
-            start = clock::now();
+            PacketType::VENDOR_SPECIFIC => Ok(met(self.vendor(packet)?)),
+            PacketType::AGENT_DISPATCH => Err(malformed(
+                QueueError::PacketUnsupported,
+                String::from(
+                    "agent dispatch: the queue processes kernel dispatch and barrier packets",
+                ),
+            )),
+            PacketType(other) => Err(malformed(
+                QueueError::PacketReserved,
+                format!(
+                    "packet type {other} is not defined (header {:#06x})",
+                    packet.header().0
+                ),
+            )),
         }
-        let dispatch = packet.kernel_dispatch();
-        let is_dispatch = header.packet_type() == PacketType::KERNEL_DISPATCH;
-        let record = (is_dispatch && self.observer.is_some()).then(|| {
-            Box::new(DispatchRecord {
-                gpu: self.agent as u32,
-                queue: self.id,
-                packet: index,
-                kernel_object: dispatch.kernel_object,
-                kernarg_address: dispatch.kernarg_address,
-                workgroup_size: dispatch.workgroup_size,
-                grid_size: dispatch.grid_size,
-                start_ns: start,
-                end_ns: 0,
-            })
-        });
-        let packet = InFlight {
-            index,
-            header: header.0,
-            run,
-            completion_signal,
-            start,
-            record,
-        };
-        Ok(Some(Processed { packet, ended }))
     }
 
-    fn request(
+    #[inline]
+    fn dispatch(
         &self,
+        state: &mut State<C>,
+        lane: &mut Lane<C>,
+        stop: &dyn Fn() -> bool,
         index: u64,
         address: u64,
         packet: &AqlPacket,
-    ) -> Result<DispatchRequest, Stop> {
+    ) -> Result<Met<C::Run>, Stop> {
         let dispatch = packet.kernel_dispatch();
+        if !self.has_scratch(&dispatch, state.in_flight.is_empty())? {
+            return Ok(Met::Waits);
+        }
+        let dimensions = (dispatch.setup & 3) as u8;
+        if dimensions == 0 {
+            return Err(malformed(
+                QueueError::DispatchDimensions,
+                String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
+            ));
+        }
         let request = DispatchRequest {
-            dimensions: (dispatch.setup & 3) as u8,
+            dimensions,
             workgroup_size: dispatch.workgroup_size,
             grid_size: dispatch.grid_size,
             private_segment_size: dispatch.private_segment_size,
@@ -164,13 +122,30 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             queue_address: self.placement.queue_address(),
             dispatch_id: index,
         };
-        if request.dimensions == 0 {
-            return Err(malformed(
-                QueueError::DispatchDimensions,
-                String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
-            ));
-        }
-        Ok(request)
+        Ok(match self.execute(state, lane, stop, &request)? {
+            Some(Executed::Ended(None)) => Met::Executed,
+            Some(Executed::Ended(Some(fault))) => {
+                return Err(Stop::new(error_of(&fault), StopReason::Wave(*fault)));
+            }
+            Some(Executed::Running(run)) => Met::Runs(run),
+            None => Met::Runs(self.compute.begin(&request).map_err(refused)?),
+        })
+    }
+
+    /// The dispatch, for an observer.
+    pub(super) fn record(&self, index: u64, packet: &AqlPacket, start: u64) -> Box<DispatchRecord> {
+        let dispatch = packet.kernel_dispatch();
+        Box::new(DispatchRecord {
+            gpu: self.agent as u32,
+            queue: self.id,
+            packet: index,
+            kernel_object: dispatch.kernel_object,
+            kernarg_address: dispatch.kernarg_address,
+            workgroup_size: dispatch.workgroup_size,
+            grid_size: dispatch.grid_size,
+            start_ns: start,
+            end_ns: 0,
+        })
     }
 
     /// AMD's own packets; false: it has to wait.

@@ -16,13 +16,13 @@ use super::clock;
 use super::compute::{ComputeUnits, Dispatch};
 use super::cu::{DispatchRequest, Executed, Outcome, Step};
 use super::events::Events;
-use super::packets::Processed;
+use super::packets::Met;
 use super::pm4::Pm4;
 use super::scratch::ScratchRules;
 use super::vm::{AccessError, AddressSpace, WorkerSlot};
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::{queue_offset, signal_offset};
-use crate::dispatch::packet::{Header, PACKET_BYTES};
+use crate::dispatch::packet::{AqlPacket, Header, PACKET_BYTES, PacketType};
 use crate::runtime::driver::{EventId, GpuId, MemoryException, QueueId};
 use crate::runtime::instrument::{
     Access, DispatchRecord, ExecutionCounters, FaultKind, FaultRecord, Observer, PacketSnapshot,
@@ -31,10 +31,16 @@ use crate::runtime::instrument::{
 
 /// Dispatches of one queue that may be in flight at the same time.
 const MAX_IN_FLIGHT: usize = 32;
+/// Packets that may have completed before their slots become free, all at once.
+const RETIRED_AT_ONCE: u64 = 16;
 /// Packets that are launched before others get at the queue: barrier packets can follow each other without end.
-const LAUNCHES_PER_LOOK: u32 = 64;
-/// Small dispatches that are executed before others get at the queue.
-const EXECUTED_PER_LOOK: u32 = 32;
+const LAUNCHES_PER_LOOK: u32 = 256;
+/// Small dispatches that are executed before others get at the queue, and the instructions in them.
+const EXECUTED_PER_LOOK: u32 = 256;
+const INSTRUCTIONS_PER_LOOK: u64 = 1 << 16;
+/// Small dispatches, and the instructions in them, between two looks at whoever wants the thread.
+const EXECUTED_BETWEEN_STOPS: u32 = 8;
+const INSTRUCTIONS_BETWEEN_STOPS: u64 = 1 << 11;
 /// Dispatches that may end before it is another queue's turn.
 const ENDS_PER_TURN: u32 = 16;
 
@@ -107,7 +113,11 @@ pub(super) struct State<C: ComputeUnits> {
     pub(super) next: u64,
     /// The write index as it was last seen.
     pub(super) written: u64,
-    /// Launched and not retired, in order.
+    /// The read index: slots before it are the producers'.
+    read: u64,
+    /// The read index when sleeping producers were last told of it: to wake them for each slot would cost more than a packet.
+    told: u64,
+    /// Launched and not completed, in order, and what has completed between them.
     pub(super) in_flight: VecDeque<InFlight<C::Run>>,
     /// Those of them that have not completed.
     pub(super) running: usize,
@@ -196,6 +206,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             state: Mutex::new(State {
                 next: first,
                 written: first,
+                read: first,
+                told: first,
                 in_flight: VecDeque::with_capacity(MAX_IN_FLIGHT),
                 running: 0,
                 turn: 0,
@@ -364,6 +376,10 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         {
             self.stop_at(state, state.next, stop);
         }
+        // after the last look that found something, there is one that does not
+        if done != (true, true) {
+            self.tell(state);
+        }
         done
     }
 
@@ -375,6 +391,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
     ) -> (bool, bool) {
         let mut launched = false;
         let mut executed = 0;
+        let before = state.counters.wave_instructions;
+        let (mut unasked, mut asked_at) = (0, before);
         for _ in 0..LAUNCHES_PER_LOOK {
             if self.condition.load(Ordering::Relaxed) != RUNNING {
                 return (launched, false);
@@ -383,10 +401,21 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             let result = self.launch(state, lane, stop);
             match result {
                 Ok(Launch::Launched) => launched = true,
-                Ok(Launch::Executed) => {
+                Ok(Launch::Executed { completed }) => {
                     launched = true;
                     executed += 1;
-                    if executed == EXECUTED_PER_LOOK || stop() {
+                    unasked += 1;
+                    let instructions = state.counters.wave_instructions;
+                    let ask = completed
+                        || unasked == EXECUTED_BETWEEN_STOPS
+                        || instructions.wrapping_sub(asked_at) > INSTRUCTIONS_BETWEEN_STOPS;
+                    if ask {
+                        (unasked, asked_at) = (0, instructions);
+                    }
+                    if executed == EXECUTED_PER_LOOK
+                        || instructions.wrapping_sub(before) > INSTRUCTIONS_PER_LOOK
+                        || ask && stop()
+                    {
                         return (true, true);
                     }
                 }
@@ -425,47 +454,68 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         }
         let address = self.placement.slot(index);
         let header = Header((self.vm.load_u32(address)? & 0xffff) as u16);
-        if header.packet_type() == super::packets::PacketType::INVALID {
+        if header.packet_type() == PacketType::INVALID {
             // Claimed, not written yet: the header comes last, and soon.
             return Ok(Launch::Blocked);
         }
         if header.barrier() && state.running > 0 {
             return Ok(Launch::Blocked);
         }
-        let Some(Processed { packet, ended }) = self.process(state, lane, stop, index, address)?
-        else {
-            return Ok(Launch::Blocked);
+        let packet = AqlPacket {
+            words: self.vm.load_packet(address)?,
         };
-        state.next = index.wrapping_add(1);
-        let executed = ended.is_some();
-        if let Some(outcome) = ended
-            && let Err(stop) = self.account(state, outcome)
-        {
+        let observed = self
+            .observer
+            .as_deref()
+            .filter(|_| header.packet_type() == PacketType::KERNEL_DISPATCH);
+        let signal = packet.completion_signal();
+        let start = if signal != 0 || observed.is_some() {
+            clock::now()
+        } else {
+            0
+        };
+        let mut record = observed.map(|_| self.record(index, &packet, start));
+        let (run, executed) = match self.process(state, lane, stop, index, address, &packet) {
+            Ok(Met::Waits) => return Ok(Launch::Blocked),
+            Ok(Met::Done) => (None, false),
+            Ok(Met::Executed) => (None, true),
+            Ok(Met::Runs(run)) => (Some(run), false),
             // The packet is not in flight any more: its slot stays as it is.
-            return Err(Stop {
-                record: packet.record,
-                ..stop
+            Err(stop) => return Err(Stop { record, ..stop }),
+        };
+        let runs = run.is_some();
+        if !runs && state.in_flight.is_empty() {
+            self.free(address)?;
+        } else {
+            state.in_flight.push_back(InFlight {
+                index,
+                header: header.0,
+                run,
+                completion_signal: signal,
+                start,
+                record: record.take_if(|_| !executed),
             });
         }
-        let (running, signal, start) =
-            (packet.run.is_some(), packet.completion_signal, packet.start);
-        let record = packet.record.clone().filter(|_| executed);
-        state.in_flight.push_back(packet);
-        if running {
+        state.next = index.wrapping_add(1);
+        if runs {
             state.running += 1;
             return Ok(Launch::Launched);
         }
         // what nobody waits for retires with those that follow it
-        if signal != 0 || state.in_flight.len() >= MAX_IN_FLIGHT / 2 {
+        if signal != 0 || state.next.wrapping_sub(state.read) >= RETIRED_AT_ONCE {
             self.retire(state)?;
+        }
+        if signal != 0 {
             self.complete(signal, start)?;
         }
-        if let (Some(observer), Some(mut record)) = (&self.observer, record) {
+        if let (Some(observer), Some(mut record)) = (observed, record) {
             record.end_ns = clock::now();
             observer.dispatched(&record);
         }
         Ok(if executed {
-            Launch::Executed
+            Launch::Executed {
+                completed: signal != 0,
+            }
         } else {
             Launch::Launched
         })
@@ -486,6 +536,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 &mut lane.worker,
                 &lane.slot,
                 &mut state.recent,
+                &mut state.counters,
                 stop,
             )
         }));
@@ -499,31 +550,47 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         })
     }
 
-    /// Frees the slots of completed packets, oldest first: a slot is the producer's again once the read index has passed
-    /// it, and a kernel may read its packet until it ends.
+    /// Gives the slots of completed packets back, oldest first: a slot is the producer's again once the read index has
+    /// passed it, and a kernel may read its packet until it ends.
     pub(super) fn retire(&self, state: &mut State<C>) -> Result<(), Stop> {
-        let mut read = None;
         while let Some(packet) = state.in_flight.front()
             && packet.run.is_none()
         {
-            if self.placement.pm4 {
-                // Its packets were read when it began.
-                state.in_flight.pop_front();
-                continue;
+            // The packets of a PM4 queue were read when they began.
+            if !self.placement.pm4 {
+                self.free(self.placement.slot(packet.index))?;
             }
-            self.vm.store_u32(
-                self.placement.slot(packet.index),
-                u32::from(Header::INVALID.0),
-            )?;
-            read = Some(packet.index.wrapping_add(1));
             state.in_flight.pop_front();
         }
-        if let Some(read) = read {
+        if self.placement.pm4 {
+            return Ok(());
+        }
+        let read = state
+            .in_flight
+            .front()
+            .map_or(state.next, |oldest| oldest.index);
+        if read != state.read {
             self.vm.store_u64(self.placement.read_index, read)?;
-            // A producer may sleep on a full ring.
-            self.events.activity().notify();
+            state.read = read;
+            if read.wrapping_sub(state.told) >= self.placement.packets / 4 {
+                self.tell(state);
+            }
         }
         Ok(())
+    }
+
+    /// Wakes producers that sleep on a full ring, if slots have become free.
+    fn tell(&self, state: &mut State<C>) {
+        if state.told != state.read {
+            state.told = state.read;
+            self.events.activity().notify();
+        }
+    }
+
+    /// Makes the packet of a slot an invalid one.
+    #[inline]
+    fn free(&self, slot: u64) -> Result<(), Stop> {
+        Ok(self.vm.store_u32(slot, u32::from(Header::INVALID.0))?)
     }
 
     /// Completion as hardware does it: timestamps, decrement, mailbox, event.
@@ -686,8 +753,10 @@ impl<C: ComputeUnits> HardwareQueue<C> {
 
 pub(super) enum Launch {
     Launched,
-    /// Launched, executed and completed.
-    Executed,
+    /// Launched, executed and completed, with a signal or without.
+    Executed {
+        completed: bool,
+    },
     /// No packet is there.
     Empty,
     /// A packet is there, and has to wait.
@@ -713,7 +782,7 @@ fn next_turn<C: ComputeUnits>(state: &mut State<C>) -> Option<(u64, Arc<C::Run>)
     None
 }
 
-fn error_of(fault: &FaultRecord) -> QueueError {
+pub(super) fn error_of(fault: &FaultRecord) -> QueueError {
     match fault.kind {
         FaultKind::Memory { .. } => QueueError::MemoryViolation,
         FaultKind::Aperture { .. } => QueueError::ApertureViolation,

@@ -66,6 +66,7 @@ impl ComputeUnits for FakeUnits {
         _worker: &mut super::vm::WorkerSlot,
         _slot: &super::vm::WorkerSlot,
         _recent: &mut (),
+        _counters: &mut ExecutionCounters,
         _stop: &dyn Fn() -> bool,
     ) -> Option<super::cu::Executed<Arc<FakeRun>>> {
         None

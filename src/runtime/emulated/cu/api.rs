@@ -101,8 +101,8 @@ pub struct Outcome {
 /// What became of a dispatch that was executed as soon as it was met.
 #[derive(Debug)]
 pub enum Executed<R> {
-    /// It has ended.
-    Ended(Outcome),
+    /// It has ended, by a fault or well.
+    Ended(Option<Box<FaultRecord>>),
     /// It had a turn, and goes on.
     Running(R),
 }

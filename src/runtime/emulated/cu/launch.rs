@@ -463,17 +463,31 @@ impl Launch {
         if !same || self.preloaded {
             return false;
         }
-        self.request = *request;
-        for (at, value) in self.own_at.into_iter().zip(own_values(request)) {
-            if let Some(pair) = at.and_then(|at| {
-                self.user_sgprs
-                    .get_mut(usize::from(at)..)?
-                    .first_chunk_mut()
-            }) {
+        // what every packet has of its own, and nothing else
+        self.request.packet_address = request.packet_address;
+        self.request.queue_address = request.queue_address;
+        self.request.kernarg_address = request.kernarg_address;
+        self.request.dispatch_id = request.dispatch_id;
+        for (at, value) in self.own_pairs() {
+            if let Some(pair) = self
+                .user_sgprs
+                .get_mut(usize::from(at)..)
+                .and_then(<[u32]>::first_chunk_mut)
+            {
                 *pair = [value as u32, (value >> 32) as u32];
             }
         }
         true
+    }
+
+    /// What every packet has of its own, with the first of the pair of user SGPRs that holds it.
+    #[inline]
+    pub(super) fn own_pairs(&self) -> impl Iterator<Item = (u8, u64)> + use<> {
+        let values = own_values(&self.request);
+        self.own_at
+            .into_iter()
+            .zip(values)
+            .filter_map(|(at, value)| Some((at?, value)))
     }
 
     /// The parts of MODE that translation depends on.

@@ -17,7 +17,7 @@ use super::translate::{Mode, translate};
 use super::wave::{CodeMap, Env, WaveShape};
 use crate::isa::IsaFamily;
 use crate::runtime::emulated::vm::AddressSpace;
-use crate::runtime::instrument::FaultKind;
+use crate::runtime::instrument::{Access, FaultKind};
 
 /// What a translation depends on besides the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +88,8 @@ impl CodeIndex {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) key: ProgramKey,
+    /// Micro-op of the entry.
+    pub(crate) start: u32,
     entries: BTreeSet<u64>,
     pub(crate) ops: Vec<MicroOp>,
     cold: Vec<Cold>,
@@ -114,13 +116,15 @@ impl Program {
     ) -> Self {
         // a scalar is also read as the first of a chunk of lanes
         constants.extend([0; MAX_LANES]);
+        let index = CodeIndex::new(&index);
         Self {
+            start: index.get(key.entry).unwrap_or(u32::MAX),
             key,
             entries,
             ops,
             cold,
             constants,
-            index: CodeIndex::new(&index),
+            index,
             refusals,
             code,
             _runs: runs,
@@ -131,7 +135,7 @@ impl Program {
     pub(super) fn is_current(&self, vm: &AddressSpace) -> bool {
         self.code
             .iter()
-            .all(|(start, bytes)| vm.holds(*start, bytes))
+            .all(|(start, bytes)| vm.holds(*start, bytes, Access::Execute))
     }
 
     /// The bytes of the instruction of micro-op `index`.

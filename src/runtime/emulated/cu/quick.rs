@@ -7,15 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::api::{DispatchRequest, Executed, Outcome};
+use super::api::{DispatchRequest, Executed};
 use super::engine::Engine;
-use super::group::{Surroundings, Turn};
+use super::group::{Group, Line, Surroundings, Turn};
 use super::launch::{DESCRIPTOR_BYTES, Launch};
 use super::program::{Cache, Program};
 use super::run::{Run, Worker};
 use super::simd::float_state::FloatState;
 use crate::runtime::emulated::vm::WorkerSlot;
-use crate::runtime::instrument::ExecutionCounters;
+use crate::runtime::instrument::{Access, ExecutionCounters};
 
 /// Kernels that a queue remembers.
 const KERNELS: usize = 4;
@@ -36,11 +36,15 @@ struct Kept {
     cache: Arc<Cache>,
     /// The engine's settings when it was made.
     generation: u64,
+    /// The workgroup of its last dispatch.
+    group: Option<Box<Group>>,
+    /// What that started with.
+    beginning: Vec<Line>,
 }
 
 impl Engine {
-    /// Executes a dispatch of one workgroup for one turn of it. `None`: it has to be begun, and may be refused. The caller is
-    /// inside `slot`.
+    /// Executes a dispatch of one workgroup for one turn of it. `None`: it has to be begun, and may be refused. One that ends
+    /// is counted in `counters`. The caller is inside `slot`.
     #[inline]
     pub fn execute(
         &self,
@@ -48,6 +52,7 @@ impl Engine {
         worker: &mut Worker,
         slot: &WorkerSlot,
         recent: &mut Recent,
+        counters: &mut ExecutionCounters,
         stop: &dyn Fn() -> bool,
     ) -> Option<Executed<Arc<Run>>> {
         let one_group = request
@@ -59,12 +64,20 @@ impl Engine {
             return None;
         }
         let kept = self.kept(request, recent)?;
-        let mut group = worker.group();
-        group.start(&kept.launch, &kept.program, [0; 3]);
-        let mut counters = ExecutionCounters {
-            waves: group.wave_count(),
-            ..ExecutionCounters::default()
+        let mut group = match kept.group.take() {
+            Some(mut group) => {
+                group.restart(&kept.launch, &kept.program, &kept.beginning);
+                group
+            }
+            None => {
+                let mut group = worker.group();
+                group.start(&kept.launch, &kept.program, [0; 3]);
+                kept.beginning = group.beginning(&kept.launch);
+                group
+            }
         };
+        let waves = group.wave_count();
+        let mut retired = 0;
         let around = Surroundings {
             launch: &kept.launch,
             cache: &kept.cache,
@@ -75,7 +88,7 @@ impl Engine {
             tally: None,
         };
         let float_state = FloatState::enter();
-        let turn = group.turn(&around, &mut counters.wave_instructions);
+        let turn = group.turn(&around, &mut retired);
         drop(float_state);
         let fault = match turn {
             Turn::Done => None,
@@ -86,32 +99,32 @@ impl Engine {
                     Arc::clone(&kept.program),
                     Arc::clone(&kept.cache),
                 );
-                return Some(Executed::Running(Arc::new(run.resumed(group, &counters))));
+                let run = run.resumed(group, retired, waves);
+                return Some(Executed::Running(Arc::new(run)));
             }
         };
-        worker.give_back(group);
-        counters.workgroups = 1;
-        Some(Executed::Ended(Outcome {
-            counters,
-            fault,
-            cancelled: false,
-        }))
+        kept.group = Some(group);
+        counters.wave_instructions += retired;
+        counters.waves += waves;
+        counters.workgroups += 1;
+        Some(Executed::Ended(fault))
     }
 
     /// The kept launch of the kernel for this packet, made anew where there is none that holds.
-    fn kept<'a>(&self, request: &DispatchRequest, recent: &'a mut Recent) -> Option<&'a Kept> {
+    fn kept<'a>(&self, request: &DispatchRequest, recent: &'a mut Recent) -> Option<&'a mut Kept> {
         let generation = self.generation.load(Ordering::Acquire);
-        let mut descriptor = [0; DESCRIPTOR_BYTES];
-        self.vm.read(request.kernel_object, &mut descriptor).ok()?;
+        let object = request.kernel_object;
         let found = recent.kernels.iter_mut().position(|kept| {
-            kept.launch.request.kernel_object == request.kernel_object
+            kept.launch.request.kernel_object == object
                 && kept.generation == generation
-                && kept.descriptor == descriptor
+                && self.vm.holds(object, &kept.descriptor, Access::Read)
                 && kept.launch.renew(request)
         });
         let at = match found {
             Some(at) if recent.kernels[at].program.is_current(&self.vm) => at,
             _ => {
+                let mut descriptor = [0; DESCRIPTOR_BYTES];
+                self.vm.read(object, &mut descriptor).ok()?;
                 let launch = Launch::prepare(request, self.target, &self.vm).ok()?;
                 let (program, cache) = self.program(&launch);
                 let new = Kept {
@@ -120,6 +133,8 @@ impl Engine {
                     program,
                     cache,
                     generation,
+                    group: None,
+                    beginning: Vec::new(),
                 };
                 let at = found.unwrap_or_else(|| {
                     let at = recent.next;
@@ -133,6 +148,6 @@ impl Engine {
                 at
             }
         };
-        recent.kernels.get(at)
+        recent.kernels.get_mut(at)
     }
 }

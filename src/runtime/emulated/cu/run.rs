@@ -139,11 +139,11 @@ impl Run {
     }
 
     /// Makes it a dispatch whose first workgroup has had a turn without ending.
-    pub(super) fn resumed(mut self, group: Box<Group>, counters: &ExecutionCounters) -> Self {
+    pub(super) fn resumed(mut self, group: Box<Group>, instructions: u64, waves: u64) -> Self {
         *self.next.get_mut() = 1;
         *self.ready_len.get_mut() = 1;
-        *self.instructions.get_mut() = counters.wave_instructions;
-        *self.waves.get_mut() = counters.waves;
+        *self.instructions.get_mut() = instructions;
+        *self.waves.get_mut() = waves;
         let ready = self.ready.get_mut().unwrap_or_else(PoisonError::into_inner);
         ready.groups.push_back(group);
         ready.preempted = 1;

@@ -40,6 +40,8 @@ pub(crate) mod layout {
     pub(crate) const COUNTED_EXEC: u32 = 164 * 4;
     /// The wave's number in its workgroup.
     pub(crate) const WAVE_NUMBER: u32 = 166 * 4;
+    /// End of what is said above.
+    pub(crate) const SCALARS_END: u32 = 167 * 4;
     /// Rows for the scalar operands of the instruction at hand, repeated in every lane.
     pub(crate) const REPEATED: u32 = 1024;
     /// How many of them an instruction may have.

@@ -235,12 +235,14 @@ impl Arena {
     }
 
     /// First address.
+    #[inline]
     #[must_use]
     pub fn base(&self) -> u64 {
         self.base
     }
 
     /// Bytes reserved.
+    #[inline]
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -253,6 +255,7 @@ impl Arena {
     }
 
     /// Whether all of `address .. address + len` lies in the arena.
+    #[inline]
     #[must_use]
     pub fn contains(&self, address: u64, len: u64) -> bool {
         let offset = address.wrapping_sub(self.base);

@@ -332,6 +332,25 @@ impl AddressSpace {
         self.translate_outside(address, len, needed)
     }
 
+    /// [`translate`](Self::translate) of what lies in one page, as everything does that is aligned to its size.
+    #[inline]
+    pub(super) fn translate_in_page(
+        &self,
+        address: u64,
+        len: u64,
+        access: Access,
+    ) -> Option<NonNull<u8>> {
+        debug_assert!(address % PAGE_SIZE + len <= PAGE_SIZE);
+        let needed = needed(access);
+        if self.arena.contains(address, len) {
+            let page = ((address - self.arena.base()) / PAGE_SIZE) as usize;
+            if self.permissions.page(page).load(Ordering::Relaxed) & needed == needed {
+                return NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize));
+            }
+        }
+        self.translate(address, len, access)
+    }
+
     #[cold]
     fn translate_outside(&self, address: u64, len: u64, needed: u8) -> Option<NonNull<u8>> {
         let outside = self.outside.read().unwrap_or_else(PoisonError::into_inner);
@@ -366,16 +385,20 @@ impl AddressSpace {
         self.read_as(address, into, Access::Execute)
     }
 
-    /// Whether executable memory holds `bytes` there.
-    pub(in crate::runtime::emulated) fn holds(&self, address: u64, bytes: &[u8]) -> bool {
+    /// Whether memory that is mapped for `access` holds `bytes` there.
+    #[inline]
+    pub(in crate::runtime::emulated) fn holds(
+        &self,
+        address: u64,
+        bytes: &[u8],
+        access: Access,
+    ) -> bool {
         let len = bytes.len() as u64;
         len == 0
-            || self
-                .translate(address, len, Access::Execute)
-                .is_some_and(|from| {
-                    // SAFETY: as in `read_as`.
-                    unsafe { host_copy::equals(from.as_ptr(), bytes) }
-                })
+            || self.translate(address, len, access).is_some_and(|from| {
+                // SAFETY: as in `read_as`.
+                unsafe { host_copy::equals(from.as_ptr(), bytes) }
+            })
     }
 
     fn read_as(&self, address: u64, into: &mut [u8], access: Access) -> Result<(), AccessError> {

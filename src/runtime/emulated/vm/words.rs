@@ -97,7 +97,7 @@ impl AddressSpace {
             });
         }
         let pointer = self
-            .translate(address, 4, access)
+            .translate_in_page(address, 4, access)
             .filter(|pointer| pointer.addr().get().is_multiple_of(4))
             .ok_or_else(|| self.refused(address, 4, access))?;
         // SAFETY: checked and aligned; the reference does not leave the calls above, during which the caller is inside.
@@ -114,7 +114,7 @@ impl AddressSpace {
             });
         }
         let pointer = self
-            .translate(address, 8, access)
+            .translate_in_page(address, 8, access)
             .filter(|pointer| pointer.addr().get().is_multiple_of(8))
             .ok_or_else(|| self.refused(address, 8, access))?;
         // SAFETY: as in `word32`.

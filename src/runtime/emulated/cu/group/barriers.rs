@@ -71,7 +71,25 @@ struct Named {
 
 /// The named barriers of a workgroup, by number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct NamedBarriers([Named; NAMED_BARRIERS + 1]);
+pub(super) struct NamedBarriers {
+    barriers: [Named; NAMED_BARRIERS + 1],
+    used: bool,
+}
+
+impl NamedBarriers {
+    /// Makes them those of a new workgroup.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        if self.used {
+            *self = Self::default();
+        }
+    }
+
+    fn at(&mut self, number: usize) -> &mut Named {
+        self.used = true;
+        &mut self.barriers[number]
+    }
+}
 
 /// The state of a barrier as `s_get_barrier_state` gives it.
 fn state(valid: bool, members: u32, signals: u32) -> u32 {
@@ -113,7 +131,7 @@ impl Group {
             }
             BarrierAct::Init { members } => {
                 if let Some(named) = named {
-                    self.named.0[named] = Named {
+                    *self.named.at(named) = Named {
                         valid: true,
                         members,
                         signals: 0,
@@ -131,7 +149,7 @@ impl Group {
                 wave.standing.named = Place::default();
                 wave.set_dword(layout::SCC, u32::from(left != 0));
                 if left != 0 {
-                    let barrier = &mut self.named.0[left];
+                    let barrier = self.named.at(left);
                     barrier.members = barrier.members.saturating_sub(1);
                     self.complete_named(left);
                 }
@@ -148,7 +166,7 @@ impl Group {
             BarrierAct::State(slot) => {
                 let state = match named {
                     Some(named) => {
-                        let barrier = self.named.0[named];
+                        let barrier = self.named.barriers[named];
                         state(barrier.valid, barrier.members, barrier.signals)
                     }
                     None if id == OWN => {
@@ -191,7 +209,7 @@ impl Group {
 
     /// A wave signals a named barrier; gives whether it is the first to.
     fn signal_named(&mut self, named: usize, members: u32) -> bool {
-        let barrier = &mut self.named.0[named];
+        let barrier = self.named.at(named);
         if members != 0 {
             barrier.members = members;
         }
@@ -203,7 +221,7 @@ impl Group {
 
     /// Completes a named barrier once it has a signal for every wave that takes part.
     fn complete_named(&mut self, named: usize) {
-        let barrier = &mut self.named.0[named];
+        let barrier = self.named.at(named);
         if barrier.signals == 0 || barrier.signals != barrier.members {
             return;
         }

@@ -3,9 +3,10 @@
 //! Knows: one workgroup. Must not know: other workgroups, queues.
 #![expect(
     unsafe_code,
-    reason = "handlers are called through the program's function pointers"
+    reason = "handlers are called through the program's function pointers, memory is zeroed at once"
 )]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::barriers::{NamedBarriers, Standing};
@@ -13,7 +14,7 @@ use super::launch::Launch;
 use super::program::{Cache, Program};
 use super::tally::Tally;
 use super::translate::Mode;
-use super::wave::{CodeMap, Cx, Env, Event, layout};
+use super::wave::{CodeMap, Cx, Env, Event, WaveShape, layout};
 use crate::loader::target::FlatScratch;
 use crate::runtime::emulated::vm::{AddressSpace, WorkerSlot};
 use crate::runtime::instrument::{FaultKind, FaultRecord, WaveSnapshot, WaveState};
@@ -42,18 +43,42 @@ fn lines(bytes: usize) -> usize {
 
 /// Makes `memory` exactly `bytes` (rounded up to lines) of zeros.
 fn zeroed(memory: &mut Vec<Line>, bytes: usize) {
-    zeroed_before(memory, bytes, bytes);
-}
-
-/// Makes `memory` exactly `bytes` (rounded up to lines), of which those before `zeros` are zero.
-fn zeroed_before(memory: &mut Vec<Line>, bytes: usize, zeros: usize) {
-    let (all, zeros) = (lines(bytes), lines(zeros));
-    if memory.len() == all {
-        memory[..zeros].fill(ZERO);
+    if memory.len() == lines(bytes) {
+        clear(memory);
     } else {
         memory.clear();
-        memory.resize(all, ZERO);
+        memory.resize(lines(bytes), ZERO);
     }
+}
+
+/// Makes a wave's block one of `shape` whose scalars and registers are zero.
+fn blank(block: &mut Vec<Line>, shape: WaveShape) {
+    let bytes = shape.block_bytes();
+    if block.len() == lines(bytes) {
+        // the rows of repeated scalars and those of micro-ops are written before they are read
+        clear(&mut block[..lines(layout::SCALARS_END as usize)]);
+        clear(&mut block[lines(layout::ROWS as usize)..lines(shape.temp(0) as usize)]);
+    } else {
+        zeroed(block, bytes);
+    }
+}
+
+/// Where a block's scalars and work-item ids lie, in lines.
+fn beginning_of(launch: &Launch) -> (Range<usize>, Range<usize>) {
+    let rows = if launch.packed_ids {
+        1
+    } else {
+        launch.work_item_ids
+    };
+    let at = |offset: u32| lines(offset as usize);
+    let ids = at(layout::ROWS)..at(launch.shape.vgpr(rows));
+    (0..at(layout::SCALARS_END), ids)
+}
+
+#[inline]
+fn clear(memory: &mut [Line]) {
+    // SAFETY: a line of zero bytes is a line; `fill` would store them one by one.
+    unsafe { memory.as_mut_ptr().write_bytes(0, memory.len()) };
 }
 
 /// One wave.
@@ -68,26 +93,44 @@ struct Wave {
 }
 
 impl Wave {
+    #[inline]
+    fn begin(&mut self, program: &Arc<Program>) {
+        if !Arc::ptr_eq(&self.program, program) {
+            self.program = Arc::clone(program);
+        }
+        self.pc = program.start;
+        self.state = WaveState::Running;
+        self.standing = Standing::default();
+    }
+    #[inline]
+    fn dwords(&self) -> &[u32] {
+        // SAFETY: a line is sixteen dwords and nothing else.
+        unsafe { std::slice::from_raw_parts(self.block.as_ptr().cast(), self.block.len() * 16) }
+    }
+    #[inline]
+    fn dwords_mut(&mut self) -> &mut [u32] {
+        let len = self.block.len() * 16;
+        // SAFETY: as above; the slice borrows the block.
+        unsafe { std::slice::from_raw_parts_mut(self.block.as_mut_ptr().cast(), len) }
+    }
+    #[inline]
     fn dword(&self, offset: u32) -> u32 {
-        let at = offset as usize / 4;
-        self.block[at / 16].0[at % 16]
+        self.dwords()[offset as usize / 4]
     }
+    #[inline]
     fn set_dword(&mut self, offset: u32, value: u32) {
-        let at = offset as usize / 4;
-        self.block[at / 16].0[at % 16] = value;
+        self.dwords_mut()[offset as usize / 4] = value;
     }
-    /// `count` dwords from `offset` on: `first`, `first + step`, …
-    fn count_up(&mut self, offset: u32, count: u32, first: u32, step: u32) {
-        let mut at = offset as usize / 4;
-        let mut done = 0;
-        while done < count {
-            let line = &mut self.block[at / 16].0[at % 16..];
-            let part = (line.len() as u32).min(count - done);
-            for (i, dword) in (done..done + part).zip(line) {
-                *dword = first + step * i;
-            }
-            done += part;
-            at += part as usize;
+    /// `count` dwords from `offset` on.
+    #[inline]
+    fn dwords_at(&mut self, offset: u32, count: u32) -> &mut [u32] {
+        let at = offset as usize / 4;
+        &mut self.dwords_mut()[at..at + count as usize]
+    }
+    /// `count` dwords from `offset` on: `first`, `first + 1`, …
+    fn count_up(&mut self, offset: u32, count: u32, first: u32) {
+        for (index, dword) in self.dwords_at(offset, count).iter_mut().enumerate() {
+            *dword = first + index as u32;
         }
     }
     fn pair(&self, offset: u32) -> u64 {
@@ -127,11 +170,11 @@ impl Group {
                 block: Vec::new(),
                 scratch: Vec::new(),
                 program: Arc::clone(program),
-                pc: program.index_of(program.key.entry).unwrap_or(u32::MAX),
+                pc: program.start,
                 state: WaveState::Running,
                 standing: Standing::default(),
             };
-            zeroed(&mut wave.block, program.key.shape.block_bytes());
+            blank(&mut wave.block, program.key.shape);
             zeroed(&mut wave.scratch, scratch_bytes);
             wave.set_dword(layout::WAVE_NUMBER, number as u32);
             wave
@@ -203,7 +246,7 @@ impl Group {
         self.id = id;
         self.size = launch.group_size(id);
         self.cursor = 0;
-        self.named = NamedBarriers::default();
+        self.named.clear();
         zeroed(&mut self.lds, launch.lds_bytes as usize);
         let items: u32 = self.size.iter().product();
         let lanes = launch.shape.lanes;
@@ -218,21 +261,13 @@ impl Group {
                 standing: Standing::default(),
             });
         }
-        let start = program.index_of(program.key.entry).unwrap_or(u32::MAX);
         let size = self.size;
         let mut item = [0u32; 3];
         for index in 0..self.used {
             let live = (items - index as u32 * lanes).min(lanes);
             let wave = &mut self.waves[index];
-            if !Arc::ptr_eq(&wave.program, program) {
-                wave.program = Arc::clone(program);
-            }
-            wave.pc = start;
-            wave.state = WaveState::Running;
-            wave.standing = Standing::default();
-            // the rows of micro-ops are written before they are read
-            let registers = launch.shape.temp(0) as usize;
-            zeroed_before(&mut wave.block, launch.shape.block_bytes(), registers);
+            wave.begin(program);
+            blank(&mut wave.block, launch.shape);
             // rows are also read a vector at a time, up to the last one's end
             zeroed(
                 &mut wave.scratch,
@@ -257,14 +292,14 @@ impl Group {
                 if launch.packed_ids {
                     let rest =
                         if ys { item[1] << 10 } else { 0 } | if zs { item[2] << 20 } else { 0 };
-                    wave.count_up(x + at, run, item[0] | rest, 1);
+                    wave.count_up(x + at, run, item[0] | rest);
                 } else {
-                    wave.count_up(x + at, run, item[0], 1);
+                    wave.count_up(x + at, run, item[0]);
                     if ys {
-                        wave.count_up(y + at, run, item[1], 0);
+                        wave.dwords_at(y + at, run).fill(item[1]);
                     }
                     if zs {
-                        wave.count_up(z + at, run, item[2], 0);
+                        wave.dwords_at(z + at, run).fill(item[2]);
                     }
                 }
                 lane += run;
@@ -277,6 +312,42 @@ impl Group {
                         item[2] += 1;
                     }
                 }
+            }
+        }
+    }
+
+    /// What its waves have just started with and [`restart`](Self::restart) needs: their scalars, and the registers that hold
+    /// work-item ids.
+    pub(super) fn beginning(&self, launch: &Launch) -> Vec<Line> {
+        let (scalars, ids) = beginning_of(launch);
+        let waves = self.waves[..self.used].iter();
+        waves
+            .flat_map(|wave| [&wave.block[scalars.clone()], &wave.block[ids.clone()]])
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    /// Sets the initial state again, of another dispatch that differs in nothing but what every packet has of its own.
+    pub(super) fn restart(&mut self, launch: &Launch, program: &Arc<Program>, beginning: &[Line]) {
+        self.cursor = 0;
+        self.named.clear();
+        clear(&mut self.lds);
+        let (scalars, ids) = beginning_of(launch);
+        let registers = lines(launch.shape.temp(0) as usize);
+        let mut rest = beginning;
+        for wave in &mut self.waves[..self.used] {
+            wave.begin(program);
+            let begin;
+            (begin, rest) = rest.split_at(scalars.len());
+            wave.block[scalars.clone()].copy_from_slice(begin);
+            let begin;
+            (begin, rest) = rest.split_at(ids.len());
+            wave.block[ids.clone()].copy_from_slice(begin);
+            clear(&mut wave.block[ids.end..registers]);
+            clear(&mut wave.scratch);
+            for (at, value) in launch.own_pairs() {
+                wave.set_pair(layout::SGPRS + 4 * u32::from(at), value);
             }
         }
     }
@@ -489,9 +560,8 @@ impl Group {
 /// Sets the scalar registers that a wave starts with.
 fn scalars(wave: &mut Wave, launch: &Launch, id: [u32; 3], index: u32) {
     let scratch = wave.scratch.as_ptr() as u64;
-    for (at, &value) in launch.user_sgprs.iter().enumerate() {
-        wave.set_dword(layout::SGPRS + 4 * at as u32, value);
-    }
+    wave.dwords_at(layout::SGPRS, launch.user_sgprs.len() as u32)
+        .copy_from_slice(&launch.user_sgprs);
     let sgpr = |at: usize| layout::SGPRS + 4 * at as u32;
     if let Some(at) = launch.private_buffer_at {
         // a swizzled buffer over the wave's own memory: element size 4, index stride of a wave, thread id added
