@@ -512,6 +512,49 @@ fn every_ioctl_of_copies_and_scratch_may_fail() {
     }
 }
 
+/// One copy of a matrix fails: its row says why and what the topology says of the two, all others are measured.
+#[test]
+fn case_76_one_pair_that_fails_leaves_the_others() {
+    let copy = [
+        "copy", "--json", "--from", "0,1,2", "--to", "0,1,2", "--size", "64K", "--runs", "1",
+        "--engine", "sdma",
+    ];
+    let recorded = run("gfx90a*3", &copy).exits(0);
+    let mapped = sequence(&recorded.log);
+    let last = mapped
+        .iter()
+        .filter(|(line, _)| line == "MAP_MEMORY_TO_GPU");
+    let (line, nth) = last.max_by_key(|(_, nth)| *nth).unwrap();
+    // The last copy is one on the GPU itself; the last but one is from GPU 2 to GPU 1.
+    let rows = |run: &Run| -> Vec<Value> {
+        let json: Value = serde_json::from_slice(&run.output.stdout).unwrap();
+        json["rows"].as_array().unwrap().clone()
+    };
+    assert_eq!(rows(&recorded).len(), 9);
+    let mut failed_pairs = 0;
+    for nth in nth - 12..=*nth {
+        let fail = format!("{line}:EINVAL:{nth}");
+        let run = run_with("gfx90a*3", &copy, &[("ROCR_PRELOAD_FAIL", &fail)]);
+        let rows = rows(&run);
+        assert_eq!(rows.len(), 9, "{fail}: {}", run.text());
+        let failed: Vec<&Value> = rows.iter().filter(|row| row["error"].is_string()).collect();
+        let [row] = failed[..] else {
+            panic!("{fail}: {} rows failed: {}", failed.len(), run.text());
+        };
+        assert_eq!(run.output.status.code(), Some(7), "{fail}");
+        assert!(row["error"].as_str().unwrap().contains("MAP_MEMORY_TO_GPU"));
+        for good in rows.iter().filter(|row| row["error"].is_null()) {
+            assert_eq!(good["verified"], true, "{fail}");
+            assert!(good["bandwidth_bytes_per_s"].is_number(), "{fail}");
+        }
+        let peers = row["from"] != row["to"];
+        let hint = row["hint"].as_str().unwrap();
+        assert_eq!(hint.contains("P2P between nodes"), peers, "{fail}: {hint}");
+        failed_pairs += u32::from(peers);
+    }
+    assert!(failed_pairs > 0);
+}
+
 /// What the kernel never takes back is told of, and ends nothing; interruptions without end are an error.
 #[test]
 fn calls_that_always_fail_end_too() {

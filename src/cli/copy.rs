@@ -11,7 +11,8 @@ use super::values::{Buffer as Content, Comparison, Init, ScalarType, Tolerance};
 use super::{Context, interrupt};
 use crate::loader::DeviceAddr;
 use crate::runtime::{
-    self, Agent, Blit, Buffer, CopyEngine, DispatchError, PoolKind, RuntimeError, Sdma, WaitOptions,
+    self, Agent, AgentInfo, Blit, Buffer, CopyEngine, DispatchError, PoolKind, RuntimeError, Sdma,
+    WaitOptions,
 };
 use clap::Args;
 use indicatif::ProgressBar;
@@ -151,7 +152,7 @@ struct Row {
     verified: Option<bool>,
     error: Option<String>,
     /// What to try, where that is known.
-    hint: Option<&'static str>,
+    hint: Option<String>,
 }
 
 #[derive(Debug)]
@@ -380,6 +381,24 @@ impl From<DispatchError> for CellError {
     }
 }
 
+/// What the topology says of the way between two GPUs, for those whose copy has failed.
+fn peer_note(one: &AgentInfo, other: &AgentInfo) -> String {
+    let links = |from: &AgentInfo, to: &AgentInfo| {
+        let link = from.links.iter().find(|link| link.node_to == to.node);
+        link.map(|link| link.weight)
+    };
+    let (a, b) = (one.node, other.node);
+    match links(one, other).or_else(|| links(other, one)) {
+        None => format!(
+            "no P2P: the driver lists no link between nodes {a} and {b}; GPUs reach each other's memory through XGMI, or below one \
+             root complex where a large BAR shows all of it (`rocr info` lists the links); `--engine host` copies through the host"
+        ),
+        Some(weight) => format!(
+            "P2P between nodes {a} and {b} (distance {weight}) is listed by the driver; `--engine host` copies through the host"
+        ),
+    }
+}
+
 impl Work<'_> {
     /// Measures one cell; what goes wrong is told in the row.
     fn cell(&self, from: Place, to: Place, size: u64) -> (Row, Exit) {
@@ -405,7 +424,7 @@ impl Work<'_> {
             Err(CellError::Dispatch(error)) => {
                 row.error = Some(super::failure::with_causes(&error));
                 if let DispatchError::Runtime(error) = &error {
-                    row.hint = error.hint();
+                    row.hint = error.hint().map(str::to_owned);
                 }
                 match error {
                     DispatchError::Timeout(_) => Exit::Hang,
@@ -418,10 +437,20 @@ impl Work<'_> {
             }
             Err(CellError::Runtime(error)) => {
                 row.error = Some(super::failure::with_causes(&error));
-                row.hint = error.hint();
+                row.hint = error.hint().map(str::to_owned);
                 Exit::Environment
             }
         };
+        if let (Some(_), Place::Device(a), Place::Device(b)) = (&row.error, from, to)
+            && exit == Exit::Environment
+            && a != b
+        {
+            let peers = peer_note(self.agents[a].info(), self.agents[b].info());
+            row.hint = Some(match row.hint.take() {
+                Some(hint) => format!("{peers}; {hint}"),
+                None => peers,
+            });
+        }
         (row, exit)
     }
 
@@ -727,6 +756,32 @@ mod tests {
             .iter()
             .map(|(from, to)| format!("{from}>{to}"))
             .collect()
+    }
+
+    #[test]
+    fn case_76_a_missing_link_is_named() {
+        let selection = runtime::DeviceSelection::Emulated {
+            model: Some("gfx90a".to_owned()),
+            count: 2,
+        };
+        let runtime = runtime::Runtime::open(&selection, None).unwrap();
+        let [one, other] = runtime.agents() else {
+            panic!("two agents were asked for");
+        };
+        let (mut one, mut other) = (one.info().clone(), other.info().clone());
+        let listed = peer_note(&one, &other);
+        assert!(
+            listed.starts_with("P2P between nodes 1 and 2 (distance "),
+            "{listed}"
+        );
+        one.links.retain(|link| link.node_to != other.node);
+        assert_eq!(peer_note(&one, &other), listed, "the other end lists it");
+        other.links.retain(|link| link.node_to != one.node);
+        let missing = peer_note(&one, &other);
+        assert!(
+            missing.starts_with("no P2P: the driver lists no link between nodes 1 and 2"),
+            "{missing}"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::output::{Outcome, Report, Table};
 use super::units::human_bytes;
 use super::{Context, target};
 use crate::isa::{IsaFamily, Row, Trust};
-use crate::runtime::driver::{Cache, IoLink};
+use crate::runtime::driver::{Cache, IoLink, PcieLink, PcieSpeed};
 use crate::runtime::emulated::models;
 use crate::runtime::{Agent, AgentInfo, AgentKind, PoolInfo, PoolKind, Runtime};
 use clap::Args;
@@ -61,7 +61,29 @@ pub(super) fn run(args: &InfoArgs, context: &Context) -> anyhow::Result<Outcome>
             .collect();
         return Ok(Outcome::done(Targets(targets), Exit::Good));
     }
+    for agent in runtime.agents() {
+        if let Some(warning) = slow_link(agent.info()) {
+            context.talk.warn(&warning);
+        }
+    }
     Ok(Outcome::done(Agents::new(&runtime), Exit::Good))
+}
+
+/// What to say of an agent whose PCI Express link runs below its maximum.
+fn slow_link(info: &AgentInfo) -> Option<String> {
+    let link = info.pcie.filter(PcieLink::is_slower_than_it_may_be)?;
+    Some(format!(
+        "the PCIe link of {} (node {}{}) runs at {}, its maximum is {}; an idle GPU lowers its link, so look again while it works; \
+         else its slot, a riser or a switch is the limit",
+        info.product,
+        info.node,
+        info.bdf
+            .as_deref()
+            .map(|bdf| format!(", {bdf}"))
+            .unwrap_or_default(),
+        link.current,
+        link.max,
+    ))
 }
 
 /// `--targets`.
@@ -352,9 +374,12 @@ fn pool_kind(kind: PoolKind) -> &'static str {
     }
 }
 
+/// `HSA_IOLINKTYPE` of PCI Express.
+const PCI_EXPRESS: u32 = 2;
+
 fn link_type(link: &IoLink) -> String {
     match link.link_type {
-        2 => "PCIe".to_owned(),
+        PCI_EXPRESS => "PCIe".to_owned(),
         11 => "XGMI".to_owned(),
         other => format!("type {other}"),
     }
@@ -378,6 +403,12 @@ fn agent_json(info: &AgentInfo, pools: &[PoolInfo]) -> Value {
     };
     let cache = |cache: &Cache| json!({ "level": cache.level, "size_bytes": u64::from(cache.size_kib) << 10, "line_bytes": cache.line_bytes });
     let link = |link: &IoLink| {
+        let pcie = info.pcie.filter(|_| link.link_type == PCI_EXPRESS);
+        let speed = |of: fn(PcieLink) -> PcieSpeed| {
+            let mega = pcie.map(of)?.mega_transfers_per_s?;
+            Some(f64::from(mega) / 1000.0)
+        };
+        let lanes = |of: fn(PcieLink) -> PcieSpeed| pcie.map(of)?.lanes;
         json!({
             "type": link_type(link),
             "from_node": link.node_from,
@@ -385,6 +416,10 @@ fn agent_json(info: &AgentInfo, pools: &[PoolInfo]) -> Value {
             "weight": link.weight,
             "min_bandwidth_bytes_per_s": known(link.min_bandwidth_mb_per_s).map(|mb| u64::from(mb) * 1_000_000),
             "max_bandwidth_bytes_per_s": known(link.max_bandwidth_mb_per_s).map(|mb| u64::from(mb) * 1_000_000),
+            "current_speed_gt_per_s": speed(|link| link.current),
+            "max_speed_gt_per_s": speed(|link| link.max),
+            "current_lanes": lanes(|link| link.current),
+            "max_lanes": lanes(|link| link.max),
             "reason": (link.max_bandwidth_mb_per_s == 0).then_some("the driver does not say the bandwidth"),
         })
     };
@@ -529,10 +564,15 @@ fn agent_text(info: &AgentInfo, pools: &[PoolInfo]) -> Vec<(String, String)> {
     for link in &info.links {
         let bandwidth = known(link.max_bandwidth_mb_per_s)
             .map_or_else(|| "unknown bandwidth".to_owned(), |mb| format!("{mb} MB/s"));
+        let speed = info
+            .pcie
+            .filter(|_| link.link_type == PCI_EXPRESS)
+            .map(|pcie| format!(", {} of at most {}", pcie.current, pcie.max))
+            .unwrap_or_default();
         line(
             "link",
             format!(
-                "{} to node {}, weight {}, {bandwidth}",
+                "{} to node {}, weight {}, {bandwidth}{speed}",
                 link_type(link),
                 link.node_to,
                 link.weight
@@ -570,5 +610,58 @@ impl Report for Agents {
 
     fn csv(&self) -> Table {
         self.table.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::DeviceSelection;
+    use crate::runtime::driver::PcieSpeed;
+
+    #[test]
+    fn case_80_links_have_units_and_null_where_nothing_is_known() {
+        let runtime = Runtime::open(&DeviceSelection::default(), None).unwrap();
+        let mut info = runtime.agents()[0].info().clone();
+        let json = agent_json(&info, &[]);
+        let link = &json["links"][0];
+        assert_eq!(link["type"], "PCIe");
+        for key in [
+            "current_speed_gt_per_s",
+            "max_speed_gt_per_s",
+            "current_lanes",
+            "max_lanes",
+        ] {
+            assert!(link[key].is_null() && link.get(key).is_some(), "{link}");
+        }
+        assert_eq!(slow_link(&info), None);
+
+        let at = |mega, lanes| PcieSpeed {
+            mega_transfers_per_s: Some(mega),
+            lanes,
+        };
+        info.pcie = Some(PcieLink {
+            current: at(2500, None),
+            max: at(16_000, Some(16)),
+        });
+        let json = agent_json(&info, &[]);
+        let link = &json["links"][0];
+        assert_eq!(link["current_speed_gt_per_s"], 2.5);
+        assert_eq!(link["max_speed_gt_per_s"], 16.0);
+        assert_eq!(
+            (&link["current_lanes"], &link["max_lanes"]),
+            (&Value::Null, &json!(16))
+        );
+        let text = agent_text(&info, &[]);
+        let (_, line) = text.iter().find(|(name, _)| name == "link").unwrap();
+        assert!(
+            line.ends_with(", 2.5 GT/s of at most 16 GT/s x16"),
+            "{line}"
+        );
+        let warning = slow_link(&info).unwrap();
+        assert!(
+            warning.contains("runs at 2.5 GT/s, its maximum is 16 GT/s x16"),
+            "{warning}"
+        );
     }
 }

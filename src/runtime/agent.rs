@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::device_heap::DeviceHeap;
-use super::driver::{Apertures, Cache, HeapType, IoLink, MemoryFlags, Node, NodeProperties};
+use super::driver::{
+    Apertures, Cache, HeapType, IoLink, MemoryFlags, Node, NodeProperties, PcieLink,
+};
 use super::error::RuntimeError;
 use super::executable::{LoadOptions, LoadedExecutable};
 use super::memory::{Buffer, LockedHost, MemoryPool, PoolInfo, PoolKind};
@@ -72,6 +74,8 @@ pub struct AgentInfo {
     pub caches: Vec<Cache>,
     /// Links to other nodes.
     pub links: Vec<IoLink>,
+    /// Its link to the host, where that is PCI Express and the system tells.
+    pub pcie: Option<PcieLink>,
     /// Packets of the smallest and the largest queue.
     pub queue_sizes: (u32, u32),
     /// Queues at the same time.
@@ -141,6 +145,7 @@ impl AgentInfo {
             memory_clock_mhz: own.map_or(0, |bank| bank.clock_max_mhz),
             caches: node.caches.clone(),
             links: node.links.clone(),
+            pcie: node.pcie,
             queue_sizes: QUEUE_SIZES,
             max_queues: MAX_QUEUES,
             apertures,

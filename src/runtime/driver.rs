@@ -215,6 +215,51 @@ pub struct IoLink {
     pub max_bandwidth_mb_per_s: u32,
 }
 
+/// How fast a PCI Express link is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PcieSpeed {
+    /// Millions of transfers a second and lane (1000 are 1 GT/s), where known.
+    pub mega_transfers_per_s: Option<u32>,
+    /// Lanes, where known.
+    pub lanes: Option<u32>,
+}
+
+impl fmt::Display for PcieSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mega_transfers_per_s {
+            Some(mega) => write!(f, "{} GT/s", f64::from(mega) / 1000.0)?,
+            None => f.write_str("unknown speed")?,
+        }
+        match self.lanes {
+            Some(lanes) => write!(f, " x{lanes}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The PCI Express link of a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PcieLink {
+    /// As it runs now.
+    pub current: PcieSpeed,
+    /// What the device is capable of.
+    pub max: PcieSpeed,
+}
+
+impl PcieLink {
+    /// Whether it is known to run below what it is capable of.
+    #[must_use]
+    pub fn is_slower_than_it_may_be(&self) -> bool {
+        let below = |now: Option<u32>, most: Option<u32>| {
+            now.zip(most).is_some_and(|(now, most)| now < most)
+        };
+        below(
+            self.current.mega_transfers_per_s,
+            self.max.mega_transfers_per_s,
+        ) || below(self.current.lanes, self.max.lanes)
+    }
+}
+
 /// A node of the topology.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -234,6 +279,8 @@ pub struct Node {
     pub caches: Vec<Cache>,
     /// Links.
     pub links: Vec<IoLink>,
+    /// A GPU's link to its host, where that is PCI Express and the system tells.
+    pub pcie: Option<PcieLink>,
 }
 
 /// All nodes, at one generation of the topology.

@@ -614,6 +614,7 @@ fn topology(devices: &[Device]) -> Topology {
             memory: device.memory(),
             caches: device.caches(),
             links: device.links(index, count),
+            pcie: None,
         });
     }
     Topology {
@@ -652,6 +653,7 @@ fn host_node(nodes: u32) -> Node {
                 max_bandwidth_mb_per_s: 0,
             })
             .collect(),
+        pcie: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use rustix::io::Errno;
 
 use super::memory::{self, Objects};
-use super::{Events, Gpu, KfdDriver, Pages, lock, permission, sys, topology};
+use super::{Events, Gpu, KfdDriver, Pages, lock, pci, permission, sys, topology};
 use crate::runtime::driver::{
     AllocateMemory, Apertures, Driver as _, DriverError, GpuId, MemoryFlags, MemoryHandle,
     Topology, Version,
@@ -258,12 +258,19 @@ fn version(kfd: &OwnedFd) -> Result<Version, DriverError> {
 }
 
 fn read_topology(xnack: Option<bool>) -> Result<Topology, DriverError> {
-    topology::read(&Path::new(topology::ROOT), xnack).map_err(|error| DriverError::NoDevice {
+    let read = topology::read(&Path::new(topology::ROOT), xnack);
+    let mut topology = read.map_err(|error| DriverError::NoDevice {
         what: format!(
             "the topology below {} cannot be used: {error}",
             topology::ROOT
         ),
-    })
+    })?;
+    let gpus = topology.nodes.iter_mut().filter(|node| node.gpu_id.0 != 0);
+    for node in gpus {
+        let device = pci::device(node.properties.drm_render_minor);
+        node.pcie = pci::link(|file| std::fs::read_to_string(device.join(file)).ok());
+    }
+    Ok(topology)
 }
 
 /// The GPUs that are asked for, which can be used.

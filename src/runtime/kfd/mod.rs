@@ -12,6 +12,7 @@
 )]
 mod device;
 mod memory;
+mod pci;
 mod permission;
 mod queue;
 mod save_area;

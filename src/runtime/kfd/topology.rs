@@ -204,6 +204,7 @@ fn node(
         memory,
         caches,
         links,
+        pcie: None,
     })
 }
 
