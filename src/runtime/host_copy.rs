@@ -103,8 +103,55 @@ pub(crate) unsafe fn fill_u32(to: *mut u8, value: u32, words: usize) {
     }
 }
 
+/// From this many bytes on, more than a core's share of the caches, stores go past them: what is stored is not read first, and
+/// nothing else is driven out.
+#[cfg(target_arch = "x86_64")]
+const PAST_CACHES_FROM_BYTES: usize = 16 << 20;
+
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_bulk(from: *const u8, to: *mut u8, len: usize) {
+    const LINE: usize = 64;
+    if len < PAST_CACHES_FROM_BYTES {
+        // SAFETY: as the caller promised.
+        return unsafe { copy_string(from, to, len) };
+    }
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    let done = head + lines * LINE;
+    // SAFETY: head, lines and the rest are the range that the caller promised; stores are aligned behind the head.
+    unsafe {
+        copy_string(from, to, head);
+        std::arch::asm!(
+            "2:",
+            "prefetchnta [{from} + 512]",
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movntps [{to}], {a}",
+            "movntps [{to} + 16], {b}",
+            "movntps [{to} + 32], {c}",
+            "movntps [{to} + 48], {d}",
+            "add {from}, 64",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            "sfence",
+            from = inout(reg) from.add(head) => _,
+            to = inout(reg) to.add(head) => _,
+            lines = inout(reg) lines => _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack),
+        );
+        copy_string(from.add(done), to.add(done), len - done);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_string(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: both ranges are valid as the caller promised; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
@@ -190,6 +237,31 @@ mod tests {
                     other[at] ^= 0x40;
                 }
             }
+        }
+    }
+
+    #[test]
+    fn copies_past_the_caches() {
+        let len = (16 << 20) + 200;
+        let source: Vec<u8> = (0..len as u32).map(|i| (i * 7 + (i >> 9)) as u8).collect();
+        let mut target = vec![0xee; len];
+        for (from, to, short) in [(0, 0, 0), (3, 5, 77), (64, 1, 64), (1, 63, 65)] {
+            target.fill(0xee);
+            let count = len - from.max(to) - short;
+            // SAFETY: both ranges lie inside their vectors, which are two.
+            unsafe {
+                copy(
+                    source.as_ptr().add(from),
+                    target.as_mut_ptr().add(to),
+                    count,
+                );
+            };
+            assert!(
+                target[to..to + count] == source[from..from + count],
+                "{from} {to}"
+            );
+            let around = target[..to].iter().chain(&target[to + count..]);
+            assert!(around.copied().all(|byte| byte == 0xee), "{from} {to}");
         }
     }
 

@@ -1,10 +1,11 @@
-//! `rocr bench copy`: copies by every engine, in every direction.
+//! `rocr bench copy`: copies by every engine, in every direction, and of the process's own memory as the ceiling.
 //!
 //! Knows: sizes and directions. Must not know: how engines copy.
 use super::report::Benchmark;
 use super::{Effort, Failure};
 use crate::runtime::{self, Agent, Blit, Buffer, PoolKind, Sdma};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::hint::black_box;
 use std::time::Instant;
 
 /// Sizes where `--sweep size=A..B` names none.
@@ -20,6 +21,7 @@ pub(super) fn measure(
     let blit = Blit::new(agent).ok();
     let sdma = Sdma::new(agent)?;
     for &size in sizes.unwrap_or(&SIZES) {
+        benchmarks.push(ceiling(size, effort)?);
         let host = |name: &str| agent.pool(PoolKind::FineGrained).allocate(size, name);
         let device = |name: &str| agent.allocate(size, name);
         let ways: [(&str, Buffer, Buffer); 3] = [
@@ -49,9 +51,7 @@ pub(super) fn measure(
                 };
                 let parameters =
                     json!({ "direction": direction, "engine": engine, "size_bytes": size });
-                let mut benchmark = Benchmark::new("copy", parameters);
-                benchmark.noise = effort.repeat(|counts| {
-                    let begun = Instant::now();
+                benchmarks.push(timed(parameters, size, effort, || {
                     match blit {
                         Some(blit) => blit.copy(to.address(), from.address(), size)?,
                         None if engine == "sdma" => {
@@ -61,16 +61,43 @@ pub(super) fn measure(
                         }
                         None => runtime::copy(to, 0, from, 0, size).map(|_engine| ())?,
                     }
-                    let took = begun.elapsed().as_nanos().max(1) as f64;
-                    if counts {
-                        benchmark.host_time_ns.push(took);
-                        benchmark.bytes_per_s.push(size as f64 * 1e9 / took);
-                    }
-                    Ok(took)
-                })?;
-                benchmarks.push(benchmark);
+                    Ok(())
+                })?);
             }
         }
     }
     Ok(())
+}
+
+/// `memcpy` between two ranges of ordinary memory: what an engine on this machine can reach.
+fn ceiling(size: u64, effort: &Effort) -> Result<Benchmark, Failure> {
+    let parameters =
+        json!({ "direction": "process_memory", "engine": "memcpy", "size_bytes": size });
+    let from = vec![1u8; size as usize];
+    let mut to = vec![2u8; size as usize];
+    timed(parameters, size, effort, || {
+        black_box(&mut to[..]).copy_from_slice(black_box(&from));
+        Ok(())
+    })
+}
+
+/// Times copies of `size` bytes.
+fn timed(
+    parameters: Value,
+    size: u64,
+    effort: &Effort,
+    mut copy: impl FnMut() -> Result<(), Failure>,
+) -> Result<Benchmark, Failure> {
+    let mut benchmark = Benchmark::new("copy", parameters);
+    benchmark.noise = effort.repeat(|counts| {
+        let begun = Instant::now();
+        copy()?;
+        let took = begun.elapsed().as_nanos().max(1) as f64;
+        if counts {
+            benchmark.host_time_ns.push(took);
+            benchmark.bytes_per_s.push(size as f64 * 1e9 / took);
+        }
+        Ok(took)
+    })?;
+    Ok(benchmark)
 }
