@@ -3,6 +3,8 @@
 //! Knows: numbers that leave the device. Must not know: allocations, arguments, source lines (the runtime adds them),
 //! nor how the device executes.
 
+use std::collections::BTreeMap;
+
 use super::driver::QueueId;
 
 /// What kind of access a fault came from.
@@ -214,7 +216,7 @@ impl Segment {
 
 /// What dispatches did in detail: counted only where [`Instrument::set_detailed_counters`] asked for it. Lanes that are off
 /// do not count; bytes are those that instructions ask for, before caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DetailedCounters {
     /// By [`InstructionClass`].
     pub instructions: [u64; 9],
@@ -228,6 +230,8 @@ pub struct DetailedCounters {
     pub divergent_branches: u64,
     /// Cycles that LDS accesses take beyond those without conflicts, on 32 banks of a dword each.
     pub lds_bank_conflicts: u64,
+    /// How often waves executed the instruction at a device address.
+    pub executed: BTreeMap<u64, u64>,
 }
 
 impl DetailedCounters {
@@ -252,6 +256,9 @@ impl std::ops::AddAssign for DetailedCounters {
         self.lanes += other.lanes;
         self.divergent_branches += other.divergent_branches;
         self.lds_bank_conflicts += other.lds_bank_conflicts;
+        for (address, count) in other.executed {
+            *self.executed.entry(address).or_default() += count;
+        }
     }
 }
 

@@ -190,7 +190,11 @@ fn engines_copy_every_size_on_every_family() {
         ("blit", "gfx906"),
         ("blit", "gfx90a"),
         ("blit", "gfx942"),
+        ("blit", "gfx950"),
+        ("blit", "gfx1030"),
         ("blit", "gfx1100"),
+        ("blit", "gfx1201"),
+        ("blit", "gfx1250"),
         ("sdma", "gfx90a"),
     ] {
         // more than one SDMA packet, unaligned, single bytes

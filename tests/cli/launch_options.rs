@@ -327,6 +327,45 @@ fn fidelity_lists_instructions_by_how_they_execute() {
     assert!(names("exact").contains(&"v_add_f32".to_owned()));
     assert!(names("exact").contains(&"global_store_dword".to_owned()));
     assert!(names("unsupported").is_empty());
+    // 1000 work-items are 16 waves, and every wave adds once.
+    let exact = value["fidelity"]["exact"].as_array().unwrap();
+    let add = exact.iter().find(|entry| entry["mnemonic"] == "v_add_f32");
+    assert_eq!(add.unwrap()["executed"], 16, "{value}");
+}
+
+/// Of a kernel whose work-items all end at once only what they have executed is counted.
+#[test]
+fn fidelity_counts_what_is_executed() {
+    let value = rocr(&[
+        "launch",
+        "testdata/quickstart/vadd.hsaco",
+        "--device",
+        "gfx90a",
+        "--grid",
+        "64",
+        "--block",
+        "64",
+        "--arg",
+        "f32[64]",
+        "--arg",
+        "f32[64]",
+        "--arg",
+        "f32[64]",
+        "--arg",
+        "0",
+        "--fidelity",
+        "--json",
+    ])
+    .exits(0)
+    .json();
+    let exact = value["fidelity"]["exact"].as_array().unwrap();
+    let executed = |name: &str| {
+        let entry = exact.iter().find(|entry| entry["mnemonic"] == name);
+        entry.unwrap()["executed"].as_u64().unwrap()
+    };
+    assert_eq!(executed("s_endpgm"), 1);
+    assert_eq!(executed("v_add_f32"), 0);
+    assert_eq!(executed("global_store_dword"), 0);
 }
 
 /// Case 89: which values are taken, on a gfx1100.

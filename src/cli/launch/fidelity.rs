@@ -2,13 +2,18 @@
 //!
 //! Knows: the rows of the instruction tables and their trust. Must not know: how instructions execute.
 //!
-//! Looked at is the kernel's code and the functions of its object, which it may call: what a run takes of it is not
-//! recorded.
-use crate::isa::{self, IsaFamily, Row, Trust};
-use crate::loader::{CodeObject, Kernel, SymbolType};
+//! Listed is the kernel's code and the functions of its object, which it may call, and of each instruction how often the
+//! launches executed it.
+use crate::isa::{self, Inst, IsaFamily, Row, Trust};
+use crate::loader::{CodeObject, DeviceAddr, Kernel, SymbolType};
+use crate::runtime::LoadedExecutable;
+use crate::runtime::instrument::ExecutionCounters;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+
+/// More bytes than any instruction has.
+const INSTRUCTION_BYTES: usize = 24;
 
 /// Instructions of one kind.
 #[derive(Clone, Debug, Serialize)]
@@ -16,6 +21,8 @@ pub(super) struct InstructionCount {
     pub mnemonic: &'static str,
     /// Places in the code.
     pub count: u64,
+    /// How often waves executed it; null where the device does not count.
+    pub executed: Option<u64>,
     /// How far its semantics are proven, or why it does not execute.
     pub trust: String,
 }
@@ -29,8 +36,13 @@ pub(super) struct Fidelity {
 }
 
 impl Fidelity {
-    /// Reads the kernel's code.
-    pub(super) fn new(object: &CodeObject, kernel: &Kernel) -> Fidelity {
+    /// Reads the kernel's code, and what was executed of it.
+    pub(super) fn new(
+        object: &CodeObject,
+        kernel: &Kernel,
+        executable: &LoadedExecutable,
+        counters: Option<&ExecutionCounters>,
+    ) -> Fidelity {
         let target = object.target_id.target;
         let Some(family) = IsaFamily::of_target(target.name, target.family.name()) else {
             return Fidelity::default();
@@ -54,8 +66,7 @@ impl Fidelity {
             while code.len() >= 4 {
                 let len = match isa::decode(family, wave64, code) {
                     Ok(inst) => {
-                        let halves = [Some(inst.row), inst.dual.map(|(row, _)| row)];
-                        for row in halves.into_iter().flatten() {
+                        for row in rows(&inst) {
                             counts.entry(row.mnemonic).or_insert((row, 0)).1 += 1;
                         }
                         usize::from(inst.len)
@@ -65,6 +76,24 @@ impl Fidelity {
                 code = code.get(len..).unwrap_or_default();
             }
         }
+        let executed = counters
+            .and_then(|counters| counters.detailed.as_deref())
+            .map(|detailed| {
+                let mut executed: BTreeMap<&'static str, u64> = BTreeMap::new();
+                for (&address, &times) in &detailed.executed {
+                    let mut code = [0; INSTRUCTION_BYTES];
+                    let Some(inst) = instruction(executable, address, &mut code)
+                        .and_then(|code| isa::decode(family, wave64, code).ok())
+                    else {
+                        continue;
+                    };
+                    for row in rows(&inst) {
+                        counts.entry(row.mnemonic).or_insert((row, 0));
+                        *executed.entry(row.mnemonic).or_default() += times;
+                    }
+                }
+                executed
+            });
         let mut fidelity = Fidelity::default();
         for (mnemonic, (row, count)) in counts {
             let (list, trust) = match (row.sem, row.trust) {
@@ -77,6 +106,9 @@ impl Fidelity {
             list.push(InstructionCount {
                 mnemonic,
                 count,
+                executed: executed
+                    .as_ref()
+                    .map(|executed| executed.get(mnemonic).copied().unwrap_or(0)),
                 trust,
             });
         }
@@ -90,14 +122,46 @@ impl Fidelity {
             ("approximate", &self.approximate),
             ("unsupported", &self.unsupported),
         ] {
-            let names: Vec<&str> = list.iter().map(|entry| entry.mnemonic).collect();
+            let was_executed = |entry: &&InstructionCount| entry.executed != Some(0);
+            let names: Vec<&str> = list
+                .iter()
+                .filter(was_executed)
+                .map(|entry| entry.mnemonic)
+                .collect();
+            let others = list.len() - names.len();
+            let rest = if others == 0 {
+                String::new()
+            } else {
+                format!(" ({others} more were not executed)")
+            };
             writeln!(
                 out,
-                "fidelity {} {name} instructions: {}",
-                list.len(),
+                "fidelity {} {name} instructions: {}{rest}",
+                names.len(),
                 names.join(" ")
             )?;
         }
         Ok(())
     }
+}
+
+/// An instruction's rows: two where it is dual.
+fn rows(inst: &Inst) -> impl Iterator<Item = &'static Row> + use<> {
+    let dual = inst.dual.map(|(row, _)| row);
+    [Some(inst.row), dual].into_iter().flatten()
+}
+
+/// The bytes at a device address, as many as are loaded there.
+fn instruction<'a>(
+    executable: &LoadedExecutable,
+    address: u64,
+    into: &'a mut [u8; INSTRUCTION_BYTES],
+) -> Option<&'a [u8]> {
+    // the end of a segment may be near
+    let len = (4..=INSTRUCTION_BYTES).rev().step_by(4).find(|&len| {
+        executable
+            .read(DeviceAddr(address), &mut into[..len])
+            .is_ok()
+    })?;
+    Some(&into[..len])
 }

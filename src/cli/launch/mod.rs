@@ -248,11 +248,8 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
     session.add_lanes(usize::from(args.queues))?;
     let mut report = session.report();
     report.shows_counters = args.counters;
-    if args.counters {
+    if args.counters || args.fidelity {
         session.count_details();
-    }
-    if args.fidelity {
-        report.fidelity = Some(session.fidelity());
     }
     let device = session.device().to_string();
     let mut trace = Trace::new(args.trace.as_deref(), &report.kernel, &device);
@@ -269,6 +266,9 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
         run::launch_all(&mut session, plan, &mut report, &mut trace, context)
     };
     trace.write()?;
+    if args.fidelity {
+        report.fidelity = Some(session.fidelity(report.counters.as_ref()));
+    }
     if report.launches > 0 {
         report.expectations = session.expectations.iter().map(Expectation::view).collect();
     }

@@ -111,9 +111,15 @@ fn rounds(
                     session.check_on(lane, launched + lane as u64)?;
                     bar.inc(1);
                 }
-                // The first that happened stands.
-                Err(error) if ended.is_ok() => ended = Err(End::Dispatch(error)),
-                Err(_later) => {}
+                Err(error) => {
+                    if let Some(counters) = session.take_counters(lane) {
+                        *report.counters.get_or_insert_default() += counters;
+                    }
+                    // The first that happened stands.
+                    if ended.is_ok() {
+                        ended = Err(End::Dispatch(error));
+                    }
+                }
             }
         }
         ended?;

@@ -18,6 +18,7 @@ use crate::cli::values::{
 };
 use crate::cli::{Context, interrupt, kernels, parameters, target};
 use crate::loader::Entry;
+use crate::runtime::instrument::ExecutionCounters;
 use crate::runtime::{
     Agent, Arguments, DeviceOutput, DispatchError, Guard, Kernel, Launch, LaunchOptions,
     LoadOptions, LoadedExecutable, PreparedArguments, Queue, QueueOptions, Runtime, Signal,
@@ -369,10 +370,20 @@ impl Session {
         self.expectations.iter_mut().for_each(Expectation::forget);
     }
 
-    /// How the kernel's instructions are executed.
-    pub(super) fn fidelity(&self) -> Fidelity {
+    /// How the kernel's instructions are executed, and how often these `counters` say that they were.
+    pub(super) fn fidelity(&self, counters: Option<&ExecutionCounters>) -> Fidelity {
         let symbol = self.kernel.symbol();
-        Fidelity::new(symbol.code_object(), symbol.kernel())
+        Fidelity::new(
+            symbol.code_object(),
+            symbol.kernel(),
+            &self.executable,
+            counters,
+        )
+    }
+
+    /// What a lane's queue has executed and no report has told.
+    pub(super) fn take_counters(&self, lane: usize) -> Option<ExecutionCounters> {
+        self.lanes[lane].queue.take_counters()
     }
 
     /// The arguments that are null, as reports call them.

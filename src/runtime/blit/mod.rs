@@ -23,11 +23,13 @@ const WORKGROUPS_PER_CU: u64 = 8;
 const DEPENDENCIES: usize = 5;
 
 /// The objects, the exact targets first.
-const OBJECTS: [&[u8]; 9] = [
+const OBJECTS: [&[u8]; 11] = [
     include_bytes!("objects/gfx906.hsaco"),
     include_bytes!("objects/gfx908.hsaco"),
     include_bytes!("objects/gfx90a.hsaco"),
     include_bytes!("objects/gfx942.hsaco"),
+    include_bytes!("objects/gfx950.hsaco"),
+    include_bytes!("objects/gfx1250.hsaco"),
     include_bytes!("objects/gfx9-generic.hsaco"),
     include_bytes!("objects/gfx10-1-generic.hsaco"),
     include_bytes!("objects/gfx10-3-generic.hsaco"),

@@ -224,7 +224,7 @@ impl Run {
             }
         }
         if let Some(tally) = tally {
-            **lock(&self.detailed).get_or_insert_default() += tally.counters();
+            **lock(&self.detailed).get_or_insert_default() += tally.into_counters();
         }
         self.instructions
             .fetch_add(counters.wave_instructions, Ordering::Relaxed);

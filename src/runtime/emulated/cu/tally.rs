@@ -2,7 +2,7 @@
 //!
 //! Knows: the micro-op that stands before each instruction of a counted program. Must not know: who asked. A program that
 //! is not counted has no such micro-ops, so counting costs nothing where nobody asked for it.
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use super::microop::{MicroOp, Slot, flat_flags};
 use super::simd::Vector;
@@ -13,7 +13,7 @@ use crate::runtime::instrument::{DetailedCounters, InstructionClass, Segment};
 /// Counters of one thread's part of a dispatch.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    counters: Cell<DetailedCounters>,
+    counters: RefCell<DetailedCounters>,
     /// First byte and length of the kernarg segment and of the packet: where constants come from.
     kernarg: (u64, u64),
     packet: (u64, u64),
@@ -69,15 +69,15 @@ impl Tally {
     /// An empty tally of a dispatch with this kernarg segment and packet.
     pub(crate) fn new(kernarg: (u64, u64), packet: (u64, u64)) -> Self {
         Self {
-            counters: Cell::default(),
+            counters: RefCell::default(),
             kernarg,
             packet,
         }
     }
 
     /// What was counted.
-    pub(crate) fn counters(&self) -> DetailedCounters {
-        self.counters.get()
+    pub(crate) fn into_counters(self) -> DetailedCounters {
+        self.counters.into_inner()
     }
 
     fn constant_segment(&self, address: u64) -> Segment {
@@ -279,16 +279,17 @@ fn cross_lane(name: &str) -> bool {
 #[inline(always)]
 pub(crate) fn count_instruction<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     if let Some(tally) = cx.tally {
-        count(tally, cx, op);
+        count(tally, cx, op, pc);
     }
     pc + 1
 }
 
 #[cold]
-fn count(tally: &Tally, cx: &mut Cx<'_>, op: &MicroOp) {
+fn count(tally: &Tally, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) {
     let word = op.imm as u32;
     let bits = |first: u32, width: u32| word >> first & ((1 << width) - 1);
-    let mut counters = tally.counters.get();
+    let mut counters = tally.counters.borrow_mut();
+    *counters.executed.entry(cx.code.address_of(pc)).or_default() += 1;
     let exec = cx.exec() & cx.lane_mask;
     counters.instructions[bits(field::CLASS, 4) as usize] += 1;
     if bits(field::VECTOR, 1) != 0 {
@@ -351,7 +352,6 @@ fn count(tally: &Tally, cx: &mut Cx<'_>, op: &MicroOp) {
             }
         }
     }
-    tally.counters.set(counters);
 }
 
 /// Cycles that lanes wait for each other: the lanes that 32 banks can serve at once, 32 of them for a dword, fewer for more,
