@@ -516,8 +516,7 @@ fn every_ioctl_of_copies_and_scratch_may_fail() {
 #[test]
 fn case_76_one_pair_that_fails_leaves_the_others() {
     let copy = [
-        "copy", "--json", "--from", "0,1,2", "--to", "0,1,2", "--size", "64K", "--runs", "1",
-        "--engine", "sdma",
+        "copy", "--json", "--size", "64K", "--runs", "1", "--engine", "sdma",
     ];
     let recorded = run("gfx90a*3", &copy).exits(0);
     let mapped = sequence(&recorded.log);
@@ -525,18 +524,18 @@ fn case_76_one_pair_that_fails_leaves_the_others() {
         .iter()
         .filter(|(line, _)| line == "MAP_MEMORY_TO_GPU");
     let (line, nth) = last.max_by_key(|(_, nth)| *nth).unwrap();
-    // The last copy is one on the GPU itself; the last but one is from GPU 2 to GPU 1.
     let rows = |run: &Run| -> Vec<Value> {
         let json: Value = serde_json::from_slice(&run.output.stdout).unwrap();
         json["rows"].as_array().unwrap().clone()
     };
-    assert_eq!(rows(&recorded).len(), 9);
+    let cells = rows(&recorded).len();
+    assert!(cells >= 12, "the host and three GPUs");
     let mut failed_pairs = 0;
     for nth in nth - 12..=*nth {
         let fail = format!("{line}:EINVAL:{nth}");
         let run = run_with("gfx90a*3", &copy, &[("ROCR_PRELOAD_FAIL", &fail)]);
         let rows = rows(&run);
-        assert_eq!(rows.len(), 9, "{fail}: {}", run.text());
+        assert_eq!(rows.len(), cells, "{fail}: {}", run.text());
         let failed: Vec<&Value> = rows.iter().filter(|row| row["error"].is_string()).collect();
         let [row] = failed[..] else {
             panic!("{fail}: {} rows failed: {}", failed.len(), run.text());

@@ -101,6 +101,17 @@ impl Machine {
         self.allocate(bytes.next_multiple_of(4096), PAGE_READ | PAGE_WRITE)
     }
 
+    /// Stores code; gives its address.
+    pub(crate) fn put(&self, bytes: &[u8]) -> u64 {
+        assert!(
+            bytes.len() as u64 <= self.code_bytes,
+            "the test's code is too long"
+        );
+        // SAFETY: the code pages are mapped and nothing executes them now.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.code as *mut u8, bytes.len()) };
+        self.code
+    }
+
     /// Executes `code` and an `s_endpgm` with these registers.
     pub(crate) fn run(
         &self,
@@ -131,13 +142,7 @@ impl Machine {
             _ => 0xbf81_0000,
         };
         let bytes: Vec<u8> = code.iter().copied().chain(end.to_le_bytes()).collect();
-        assert!(
-            bytes.len() as u64 <= self.code_bytes,
-            "the test's code is too long"
-        );
-        // SAFETY: the code pages are mapped and nothing executes them now.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.code as *mut u8, bytes.len()) };
-
+        self.put(&bytes);
         let shape = WaveShape {
             lanes,
             vgprs: 256,

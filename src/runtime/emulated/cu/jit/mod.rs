@@ -42,6 +42,7 @@ use super::handlers::Handlers;
 use super::microop::{Handler, MicroOp, Slot};
 use super::simd::{Avx2, SimdLevel};
 use super::wave::{Cx, WaveShape, layout};
+use crate::isa::Sem;
 
 /// How often a run is reached before it is compiled.
 const HOT: u32 = 64;
@@ -74,6 +75,11 @@ impl Compile {
             _ => Self::Hot,
         }
     }
+}
+
+/// Whether an operation is a load that runs may hold.
+pub(crate) fn is_load(sem: Sem) -> bool {
+    LOADS.iter().any(|&(load, _)| load == sem)
 }
 
 /// The compiler of one engine.

@@ -7,6 +7,7 @@ mod discover;
 mod matrix;
 mod memory;
 mod operands;
+mod order;
 mod scalar;
 mod vector;
 
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use self::discover::{CodeReader, Item, VgprBits, discover, flow};
+use self::order::{Order, order};
 use super::handlers::{Handlers, Internal};
 use super::jit::{Jit, Runs};
 use super::microop::{MicroOp, STOP, Slot};
@@ -119,6 +121,15 @@ impl Mode {
 }
 
 impl Translator<'_> {
+    /// The instruction at `address` begins.
+    fn begin(&mut self, address: u64, item: Item, begins: &mut Vec<(u64, u32)>) {
+        self.current = Cold {
+            address,
+            len: item.len(),
+        };
+        begins.push((address, self.ops.len() as u32));
+    }
+
     /// Adds a micro-op.
     fn push(&mut self, op: MicroOp) -> u32 {
         let index = self.ops.len() as u32;
@@ -270,12 +281,19 @@ pub(crate) fn translate(
         vgpr_bits,
         words: [0; WORDS],
     };
+    // what is counted instruction by instruction is interpreted, and stays in order
+    let order = match jit {
+        Some(_) if !key.counted => order(&items, &leaders, &mut reader),
+        _ => Order::new(),
+    };
     let mut index = Vec::with_capacity(items.len());
+    let mut begins = Vec::with_capacity(items.len());
     // instructions since the last one that accounted for its block, and where the last one falls through to
     let mut count = 0;
     let mut falls_to = None;
     let mut inst = Inst::default();
-    for (&address, &item) in &items {
+    let mut rest = items.iter();
+    while let Some((&address, &item)) = rest.next() {
         if let Some(next) = falls_to.take() {
             if next != address {
                 // overlapping code: the next instruction lies elsewhere
@@ -286,11 +304,20 @@ pub(crate) fn translate(
                 translator.flush_count(&mut count);
             }
         }
-        translator.current = Cold {
-            address,
-            len: item.len(),
-        };
         index.push((address, translator.ops.len() as u32));
+        if let Some(stretch) = order.get(&address) {
+            // who comes to an instruction behind the first finds none, and is given a program of his own
+            for &address in stretch {
+                let item = reader.decode(address, &mut inst);
+                translator.begin(address, item, &mut begins);
+                count += 1;
+                translator.instruction(address, &inst, count);
+            }
+            let last = rest.nth(stretch.len() - 2).unwrap_or((&address, &item));
+            falls_to = Some(last.0 + u64::from(last.1.len()));
+            continue;
+        }
+        translator.begin(address, item, &mut begins);
         match item {
             Item::Instruction(_) => {
                 count += 1;
@@ -318,7 +345,7 @@ pub(crate) fn translate(
         translator.internal(Internal::undecoded, |op| op.a = slot);
     }
     let code = reader.code(&items);
-    translator.finish(key, entries, index, code, &leaders)
+    translator.finish(key, entries, index, &begins, code, &leaders)
 }
 
 impl Translator<'_> {
@@ -343,6 +370,7 @@ impl Translator<'_> {
         key: &ProgramKey,
         entries: &BTreeSet<u64>,
         index: Vec<(u64, u32)>,
+        begins: &[(u64, u32)],
         code: Vec<(u64, Vec<u8>)>,
         leaders: &BTreeSet<u64>,
     ) -> Program {
@@ -353,7 +381,7 @@ impl Translator<'_> {
         }
         // what is counted instruction by instruction is interpreted
         let runs = self.jit.filter(|_| !self.counted).map(|jit| {
-            Runs::mark(jit, &mut self.ops, &index, |address| {
+            Runs::mark(jit, &mut self.ops, begins, |address| {
                 leaders.contains(&address)
             })
         });
