@@ -110,6 +110,9 @@ build_target() {
   build_levels k24_oclprintf_v4 kernels/k24_oclprintf.cl "$target" O2 $v4 -cl-std=CL1.2 -DCOV=4
   build "objects/$target/unsupported.hsaco" kernels/unsupported.s "$target" $v5
   case $target in
+    gfx942 | gfx1100) build "objects/$target/classes.hsaco" kernels/classes.s "$target" $v5 ;;
+  esac
+  case $target in
     gfx90a | gfx942)
       build_levels preload kernels/preload.hip "$target" O2 $v5 -mllvm -amdgpu-kernarg-preload-count=8 ;;
   esac

@@ -3,9 +3,8 @@
 //! Knows: registers that instructions read and write. Must not know: micro-ops, how runs are compiled.
 //!
 //! Compilers put the scalar instructions of a loop between its vector instructions, where hardware issues them beside each
-//! other. Each would end a run of vector instructions, and with it what the run keeps in registers. Vector instructions that
-//! write nothing but VGPRs have nothing that scalar ones could read, so a scalar one may come before all of those that do not
-//! read what it writes.
+//! other. Each would end a run of vector instructions, and with it what the run keeps in registers. A scalar one may come before
+//! all vector instructions that neither read what it writes nor write what it reads or writes.
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::discover::{CodeReader, Item};
@@ -23,7 +22,7 @@ pub(super) type Order = BTreeMap<u64, Vec<u64>>;
 /// What an instruction is to the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Writes VGPRs and nothing else.
+    /// Writes VGPRs, and SGPRs or VCC that [`registers`] tells.
     Vector,
     /// Writes ordinary SGPRs and SCC and nothing else.
     Scalar,
@@ -40,8 +39,9 @@ struct Sgprs(u128);
 impl Sgprs {
     fn add(&mut self, operand: &Operand) {
         if let Operand::Sgpr { index, dwords } = *operand {
-            // a lane mask takes two at most, whatever the operand says
-            let mask = (1 << u32::from(dwords.max(2))) - 1;
+            // two where the operand does not say how many
+            let count = if dwords == 0 { 2 } else { dwords };
+            let mask = (1 << u32::from(count)) - 1;
             self.0 |= mask << (u32::from(index) & 127);
         }
     }
@@ -53,8 +53,9 @@ struct Stretch {
     instructions: Vec<(u64, Kind)>,
     /// Where the next instruction has to lie.
     next: u64,
-    /// What its vector instructions read.
+    /// What its vector instructions read and write.
     read: Sgprs,
+    written: Sgprs,
 }
 
 impl Stretch {
@@ -75,7 +76,7 @@ impl Stretch {
             }
         }
         self.instructions.clear();
-        self.read = Sgprs::default();
+        (self.read, self.written) = Default::default();
     }
 }
 
@@ -108,9 +109,17 @@ pub(super) fn order(
                 stretch.close(&mut order);
                 continue;
             }
-            Kind::Scalar if written.0 & stretch.read.0 != 0 => stretch.close(&mut order),
-            Kind::Vector => stretch.read.0 |= read.0,
-            Kind::Scalar | Kind::Wait => {}
+            Kind::Vector => {
+                stretch.read.0 |= read.0;
+                stretch.written.0 |= written.0;
+            }
+            Kind::Scalar => {
+                let before = stretch.read.0 | stretch.written.0;
+                if written.0 & before != 0 || read.0 & stretch.written.0 != 0 {
+                    stretch.close(&mut order);
+                }
+            }
+            Kind::Wait => {}
         }
         stretch.instructions.push((address, kind));
     }
@@ -128,9 +137,12 @@ fn operands(inst: &Inst) -> impl Iterator<Item = (&OperandSpec, &Operand)> {
     own.chain(dual)
 }
 
-/// SGPRs that an instruction's operands write and read.
+/// SGPRs that an instruction writes and reads; VCC also where no operand says so.
 fn registers(inst: &Inst) -> (Sgprs, Sgprs) {
     let (mut written, mut read) = (Sgprs::default(), Sgprs::default());
+    if names(inst).any(|name| VCC_WRITERS.iter().any(|part| name.contains(part))) {
+        written.add(&VCC);
+    }
     for (spec, operand) in operands(inst) {
         if spec.is_dst() {
             written.add(operand);
@@ -153,13 +165,14 @@ fn kind(inst: &Inst) -> Kind {
         _ if sem == Sem::elide => Kind::Wait,
         Encoding::Vop1
         | Encoding::Vop2
+        | Encoding::Vopc
         | Encoding::Vop3
         | Encoding::Vop3p
         | Encoding::VopdX
         | Encoding::VopdY
         | Encoding::Vopd3X
         | Encoding::Vopd3Y
-            if !writes_scalars(inst) && written.all(|to| matches!(to, Operand::Vgpr { .. })) =>
+            if !is_special(inst) && written.all(is_no_state) =>
         {
             Kind::Vector
         }
@@ -170,6 +183,7 @@ fn kind(inst: &Inst) -> Kind {
         }
         Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk | Encoding::Smem
             if is_plain(inst.row.mnemonic)
+                && !reads_masks(inst)
                 && (written.peek().is_some()
                     || inst.row.encoding == Encoding::Sopc
                     || compares(inst))
@@ -185,22 +199,44 @@ fn compares(inst: &Inst) -> bool {
     inst.row.mnemonic.starts_with("s_cmp")
 }
 
+/// Whether it reads VCCZ or EXECZ (inline constants 251 and 252).
+fn reads_masks(inst: &Inst) -> bool {
+    operands(inst).any(|(_, operand)| matches!(operand, Operand::Inline(251 | 252)))
+}
+
 fn is_ordinary(to: Operand) -> bool {
     matches!(to, Operand::Sgpr { index, dwords } if u32::from(index) + u32::from(dwords) <= ORDINARY_SGPRS)
 }
 
-/// Vector instructions that write scalars without an operand that says so, or that are no plain ones.
-fn writes_scalars(inst: &Inst) -> bool {
-    let rows = [Some(inst.row), inst.dual.map(|(row, _)| row)];
-    rows.into_iter().flatten().any(|row| {
-        let name = row.mnemonic;
-        let starts = [
-            "v_cmp", "v_read", "v_mfma", "v_smfmac", "v_wmma", "v_swmmac", "v_movrel",
-        ];
-        let contains = ["_co_", "addc", "subb", "div_scale"];
-        starts.iter().any(|start| name.starts_with(start))
-            || contains.iter().any(|part| name.contains(part))
-    })
+/// VGPRs, SGPRs and VCC, but not M0 and EXEC.
+fn is_no_state(to: Operand) -> bool {
+    match to {
+        Operand::Vgpr { .. } | Operand::Off => true,
+        Operand::Sgpr { index, .. } => index < 108,
+        _ => false,
+    }
+}
+
+/// VCC as an operand.
+const VCC: Operand = Operand::Sgpr {
+    index: 106,
+    dwords: 2,
+};
+/// Parts of the names of vector instructions that may write VCC.
+const VCC_WRITERS: [&str; 5] = ["v_cmp", "_co_", "addc", "subb", "div_scale"];
+
+/// The names of an instruction: two where it is dual.
+fn names(inst: &Inst) -> impl Iterator<Item = &'static str> + use<> {
+    let dual = inst.dual.map(|(row, _)| row.mnemonic);
+    [Some(inst.row.mnemonic), dual].into_iter().flatten()
+}
+
+/// Vector instructions that are no plain ones: they write EXEC or SGPRs, or are matrix operations.
+fn is_special(inst: &Inst) -> bool {
+    const STARTS: [&str; 7] = [
+        "v_cmpx", "v_read", "v_mfma", "v_smfmac", "v_wmma", "v_swmmac", "v_movrel",
+    ];
+    names(inst).any(|name| STARTS.iter().any(|start| name.starts_with(start)))
 }
 
 /// Scalar instructions that do nothing but compute, compare or load.
@@ -357,6 +393,29 @@ mod tests {
         }
         // nothing to gain
         assert_eq!(order_of(&[vector(1, 2), vector(2, 3), scalar(4, 4)]), []);
+    }
+
+    #[test]
+    fn what_a_vector_has_written_is_not_read_before_it() {
+        // v_cmp_gt_i32 vcc, s8, v2, or in VOP3 with s[4:5]; s_add_u32 s5, s106 or s4, 4
+        let (compare, wide) = (0x7d88_0408, [0xd0c4_0004, 0x0002_0408]);
+        assert_eq!(order_of(&[compare, scalar(5, 106), vector(1, 2)]), []);
+        assert_eq!(
+            order_of(&[compare, scalar(5, 4), vector(1, 2)]),
+            [(0, vec![1, 0, 2])]
+        );
+        assert_eq!(
+            order_of(&[wide[0], wide[1], scalar(6, 4), vector(1, 2)]),
+            []
+        );
+        assert_eq!(
+            order_of(&[wide[0], wide[1], scalar(5, 7), vector(1, 2)]),
+            []
+        );
+        assert_eq!(
+            order_of(&[wide[0], wide[1], scalar(6, 7), vector(1, 2)]),
+            [(0, vec![2, 0, 3])]
+        );
     }
 
     #[test]
