@@ -210,12 +210,12 @@ pub(crate) fn source_packed32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc
     pc + 1
 }
 
-/// What a DPP lane table says of a lane, beside the source lane in its low 6 bits.
+/// A DPP lane table: a byte for each of 64 lanes with its source lane, then two masks of lanes.
 pub(crate) mod dpp_table {
-    /// The source lies outside the row.
-    pub(crate) const INVALID: u8 = 1 << 7;
-    /// Row or bank mask disables the lane.
-    pub(crate) const DISABLED: u8 = 1 << 6;
+    /// Dword of the lanes whose source lies inside the row.
+    pub(crate) const INSIDE: u32 = 16;
+    /// Dword of the lanes that row and bank masks enable.
+    pub(crate) const ENABLED: u32 = 18;
     /// Immediate: an invalid source reads 0 instead of disabling the lane.
     pub(crate) const BOUND_CTRL: i32 = 1 << 0;
     /// Immediate: inactive lanes may be read.
@@ -224,29 +224,42 @@ pub(crate) mod dpp_table {
 
 /// DPP: permutes a row by the lane table `b`, and leaves the mask of lanes that the instruction writes.
 #[inline(always)]
-pub(crate) fn source_dpp<V: Vector>(_v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    let exec = cx.exec();
-    let readable = if op.imm & dpp_table::FETCH_INACTIVE != 0 {
-        !0
-    } else {
-        exec
+pub(crate) fn source_dpp<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let pair = |index: u32| {
+        let word = |index| u64::from(cx.s_at(op.b, index));
+        word(index) | word(index + 1) << 32
     };
-    let mut written = 0u64;
+    let (inside, enabled) = (pair(dpp_table::INSIDE), pair(dpp_table::ENABLED));
+    let (table, source) = (op.b, op.a);
+    let from = |lane: u32| cx.s_at(table, lane / 4) >> (8 * (lane % 4)) & 63;
+    let exec = cx.exec() & cx.lane_mask;
+    let readable = if op.imm & dpp_table::FETCH_INACTIVE != 0 || exec == cx.lane_mask {
+        inside
+    } else {
+        let active = (0..cx.lanes).fold(0, |bits, lane| bits | (exec >> from(lane) & 1) << lane);
+        inside & active
+    };
+    // all are read before any is written
     let mut row = [0; 64];
-    for lane in 0..cx.lanes {
-        let entry = (cx.s_at(op.b, lane / 4) >> (8 * (lane % 4))) as u8;
-        let from = u32::from(entry & 63);
-        let valid = entry & dpp_table::INVALID == 0 && readable >> from & 1 != 0;
-        if valid {
-            row[lane as usize] = cx.lane(op.a, from);
+    for four in 0..cx.lanes / 4 {
+        let entries = cx.s_at(table, four);
+        for lane in 0..4 {
+            let from = entries >> (8 * lane) & 63;
+            row[(4 * four + lane) as usize % 64] = cx.lane(source, from);
         }
-        let enabled =
-            entry & dpp_table::DISABLED == 0 && (valid || op.imm & dpp_table::BOUND_CTRL != 0);
-        written |= u64::from(enabled) << lane;
     }
-    for lane in 0..cx.lanes {
-        cx.set_lane(op.d, lane, row[lane as usize]);
+    for (lane, &value) in (0..cx.lanes).zip(&row) {
+        cx.set_lane(op.d, lane, value);
     }
+    if readable != cx.lane_mask {
+        for chunk in 0..cx.chunks(v) {
+            let read = cx.chunk_mask(v, readable, chunk);
+            let word = v.select(read, cx.w(v, op.d, chunk), v.splat(0));
+            cx.set_w(v, op.d, chunk, v.mask(!0), word);
+        }
+    }
+    let bound_ctrl = op.imm & dpp_table::BOUND_CTRL != 0;
+    let written = enabled & if bound_ctrl { !0 } else { readable };
     cx.set_s64(Slot::scalar(layout::DPP_MASK), written);
     pc + 1
 }

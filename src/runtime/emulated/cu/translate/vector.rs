@@ -514,11 +514,16 @@ impl Translator<'_> {
         slot: Slot,
         registers: u8,
     ) -> Result<Slot, Refusal> {
-        let table = self.dpp_lanes(dpp)?;
-        let packed: Vec<u32> = table
+        let (table, masks) = self.dpp_lanes(dpp)?;
+        let mut packed: Vec<u32> = table
             .chunks_exact(4)
             .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
             .collect();
+        packed.extend(
+            masks
+                .into_iter()
+                .flat_map(|mask| [mask as u32, (mask >> 32) as u32]),
+        );
         let table = self.constants.run(&packed);
         let mut imm = 0;
         if dpp.bound_ctrl {
@@ -541,10 +546,12 @@ impl Translator<'_> {
         Ok(self.temp(source_temp(number)))
     }
 
-    /// The source lane of every lane (AMD ISA documents, "DPP: Data Parallel Primitives").
-    fn dpp_lanes(&self, dpp: &Dpp) -> Result<[u8; 64], Refusal> {
+    /// The source lane of every lane, the lanes whose source lies inside the row, and those that row and bank masks enable
+    /// (AMD ISA documents, "DPP: Data Parallel Primitives").
+    fn dpp_lanes(&self, dpp: &Dpp) -> Result<([u8; 64], [u64; 2]), Refusal> {
         let lanes = self.shape.lanes as i32;
-        let mut table = [dpp_table::INVALID; 64];
+        let mut table = [0; 64];
+        let (mut inside, mut enabled) = (0, 0);
         for lane in 0..lanes {
             let (row, column) = (lane & !15, lane & 15);
             let in_row = |at: i32| (0..16).contains(&at).then_some(row + at);
@@ -579,18 +586,15 @@ impl Translator<'_> {
                     }
                 }
             };
-            let mut entry = match from {
-                Some(from) => from as u8 & 63,
-                None => dpp_table::INVALID,
-            };
-            let enabled =
-                dpp.row_mask >> (lane >> 4) & 1 != 0 && dpp.bank_mask >> (lane >> 2 & 3) & 1 != 0;
-            if !dpp.dpp8 && !enabled {
-                entry |= dpp_table::DISABLED;
+            if let Some(from) = from {
+                table[lane as usize] = from as u8 & 63;
+                inside |= 1 << lane;
             }
-            table[lane as usize] = entry;
+            let unmasked =
+                dpp.row_mask >> (lane >> 4) & 1 != 0 && dpp.bank_mask >> (lane >> 2 & 3) & 1 != 0;
+            enabled |= u64::from(dpp.dpp8 || unmasked) << lane;
         }
-        Ok(table)
+        Ok((table, [inside, enabled]))
     }
 
     /// The operation with its result modifiers.
