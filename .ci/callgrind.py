@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 # kernel -> instructions a wave instruction, wave64, one thread, AVX2
 BUDGETS = {"alu": 110, "mm_naive": 170, "vadd": 210, "mm_lds": 100}
@@ -56,7 +57,7 @@ def instructions(counts):
 
 def launch(rocr, kernel, times, scratch):
     """Instructions of the host and of the guest's waves in one process."""
-    counts = os.path.join(scratch, "counts")
+    counts = os.path.join(scratch, f"{kernel}-{times}")
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", rocr, "--json", "launch",
                "testdata/objects/gfx942/O2/bench.hsaco", kernel, "--block", "256", *LAUNCHES[kernel],
                "--threads", "1", "--repeat", str(times)]
@@ -76,9 +77,12 @@ def main():
         return
     over = False
     with tempfile.TemporaryDirectory() as scratch:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            runs = [(kernel, times) for kernel in BUDGETS for times in (FEW, MANY)]
+            counted = dict(zip(runs, pool.map(lambda run: launch(rocr, *run, scratch), runs)))
         for kernel, budget in BUDGETS.items():
-            few, few_waves = launch(rocr, kernel, FEW, scratch)
-            many, many_waves = launch(rocr, kernel, MANY, scratch)
+            few, few_waves = counted[kernel, FEW]
+            many, many_waves = counted[kernel, MANY]
             each = (many - few) / (many_waves - few_waves)
             over |= each > budget
             print(f"{kernel:9} {each:6.1f} of {budget}{'' if each <= budget else '  OVER'}")
