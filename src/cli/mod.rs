@@ -45,14 +45,17 @@ use std::time::Duration;
 /// From a source to a checked result.
 const EXAMPLES: &str = "\
 Examples:
-  clang -target amdgcn-amd-amdhsa -mcpu=gfx90a -O2 -nogpulib kernel.cl -o kernel.hsaco
+  clang -target amdgcn-amd-amdhsa -mcpu=gfx90a -O2 -g -nogpulib kernel.cl -o kernel.hsaco
+      -g keeps argument names and source lines. get_global_id and the like are in ROCm's device
+      libraries: give --rocm-device-lib-path=DIR in place of -nogpulib
+      (of Debian's rocm-device-libs: /usr/lib/x86_64-linux-gnu/amdgcn/bitcode)
   rocr load kernel.hsaco                  what is in it, and whether it would run
-  rocr launch kernel.hsaco --grid 1000    run it with arguments that rocr fills
-  rocr launch kernel.hsaco --grid 1000 --arg 'f32[1000]:iota' --arg 'f32[1000]' --arg 2 \\
-      --expect '1=f32[1000]:iota:0:2' --print 1:4    give arguments, check and print the second
+  rocr launch kernel.hsaco --grid 1024    run it with arguments that rocr fills
+  rocr launch kernel.hsaco --grid 1024 --arg 'f32[1024]:iota' --arg 'f32[1024]' --arg 2 \\
+      --expect '1=f32[1024]:iota:0:2' --print 1:4    give arguments, check and print the second
 
-Exit status: 0 right, 1 wrong results, 2 wrong usage, 3 a file that does not load, 4 a launch that is refused,
-5 a fault on the device, 6 a hang, 7 the environment.";
+Exit status: 0 right, 1 wrong results, 2 wrong usage, 3 a file that does not load,
+4 a launch that is refused, 5 a fault on the device, 6 a hang, 7 the environment.";
 
 /// Run any amdgcn kernel anywhere: load, inspect, launch and measure AMD GPU code objects on a real GPU or on the
 /// embedded one.

@@ -134,7 +134,16 @@ impl ValueError {
     pub fn hint(&self) -> Option<String> {
         match self {
             ValueError::UnknownArgument { known, .. } if !known.is_empty() => {
-                Some(format!("the arguments are {}", known.join(", ")))
+                let unnamed = known
+                    .iter()
+                    .zip(0..)
+                    .all(|(name, index)| *name == format!("arg{index}"));
+                let names = if unnamed {
+                    "; the code object has no names for them (clang's -g keeps those of the source)"
+                } else {
+                    ""
+                };
+                Some(format!("the arguments are {}{names}", known.join(", ")))
             }
             ValueError::TooMany { list, .. } | ValueError::Missing { list, .. } => {
                 Some(format!("the explicit arguments are\n{list}"))
@@ -152,5 +161,22 @@ impl ValueError {
             | ValueError::DuplicateLabel { .. }
             | ValueError::WrongForm { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_without_names_are_explained() {
+        let hint = |known: &[&str]| {
+            let known = known.iter().map(|&name| name.to_owned()).collect();
+            let name = "y".to_owned();
+            ValueError::UnknownArgument { name, known }.hint().unwrap()
+        };
+        assert_eq!(hint(&["x", "n"]), "the arguments are x, n");
+        assert!(hint(&["arg0", "arg1"]).ends_with("(clang's -g keeps those of the source)"));
+        assert_eq!(hint(&["arg1", "arg0"]), "the arguments are arg1, arg0");
     }
 }
