@@ -111,6 +111,7 @@ build_target() {
   build "objects/$target/unsupported.hsaco" kernels/unsupported.s "$target" $v5
   case $target in
     gfx942 | gfx1100) build "objects/$target/classes.hsaco" kernels/classes.s "$target" $v5 ;;
+    gfx90a) build "objects/$target/O2/beginning.hsaco" kernels/beginning.s "$target" $v5 ;;
   esac
   case $target in
     gfx90a | gfx942)

@@ -569,3 +569,27 @@ fn locked_host_memory_is_written_in_place() {
     ));
     drop(bytes);
 }
+
+/// A workgroup that starts again where one of the same kernel ended finds its ids, and zeros in registers, LDS and scalars,
+/// whatever the last one left there.
+#[test]
+fn workgroups_start_afresh() {
+    let rig = Rig::with_schedule("gfx90a", 1, false);
+    let executable = rig.load("gfx90a", "beginning");
+    let kernel = executable.kernel("beginning").unwrap();
+    let queue = rig.queue();
+    for items in [256, 64, 200, 1] {
+        for round in 0..3 {
+            let out = rig.words(&[!0; 256], "out");
+            let arguments = [Argument::Buffer(&out, 0)];
+            let launch = queue
+                .launch(&kernel, Arguments::List(&arguments), &linear(items, items))
+                .unwrap();
+            launch.wait(&PATIENCE).unwrap();
+            let expected: Vec<u32> = (0..256)
+                .map(|lane| if lane < items { lane } else { !0 })
+                .collect();
+            assert_eq!(words(&out), expected, "{items} work-items, round {round}");
+        }
+    }
+}
