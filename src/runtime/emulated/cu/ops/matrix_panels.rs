@@ -188,6 +188,18 @@ impl Cross<'_, u32> {
         }
         sum
     }
+    /// The sum of products of signed halves, which must stay an i32.
+    #[inline(always)]
+    pub(super) fn pair_sum<V: Vector>(self, v: V, run: Run) -> V::W {
+        let (mut a, mut b) = (self.a.walk(self.i, run), self.b.walk(self.j, run));
+        let mut sum = v.splat(0);
+        for _ in 0..run.count {
+            // SAFETY: once for every term.
+            let products = unsafe { v.pk_dot_i(a.splat(v), b.words(v)) };
+            sum = v.add(sum, products);
+        }
+        sum
+    }
     /// A chain of f32 FMAs on `c`.
     #[inline(always)]
     pub(super) fn chain<V: Vector>(self, v: V, run: Run, c: V::W) -> V::W {

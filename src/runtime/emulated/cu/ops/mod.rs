@@ -345,6 +345,7 @@ mod matrix_sum;
 #[cfg(test)]
 mod matrix_tests;
 mod matrix_unpack;
+mod matrix_whole;
 pub(crate) mod minmax;
 pub(crate) mod modifiers;
 pub(crate) mod newer;

@@ -47,12 +47,12 @@ impl Outlined for Wmma<'_, '_> {
             count: 1,
             ..Layout::default()
         };
-        let mut products = Products::new(SIDE);
+        let mut products = Products::new(SIDE, [kind; 2]);
         read(v, cx, op, (0, kind), &layout, &mut products.a);
         read(v, cx, op, (1, kind), &layout, &mut products.b);
         let integer = matches!(kind, Kind::I8 | Kind::I4);
         if !integer {
-            products.widen([kind; 2]);
+            products.prepare(v);
         }
         let high = op.imm & imm_flags::HIGH_HALF != 0;
         let lanes = cx.lanes as usize;

@@ -86,7 +86,7 @@ impl Shape {
     /// Reads A and B.
     #[inline(always)]
     fn read<V: Vector>(self, v: V, cx: &Cx<'_>, op: &MicroOp) -> Products {
-        let mut products = Products::new(self.terms);
+        let mut products = Products::new(self.terms, [self.a, self.b]);
         let (a, b) = (self.layout(0), self.layout(1));
         if self.sparse {
             let mut stored = Panel::new(self.terms / 2, SIDE);
@@ -150,7 +150,7 @@ impl Outlined for Wmma<'_, '_> {
         let Self { cx, op, shape } = self;
         let mut products = shape.read(v, cx, op);
         if !matches!(shape.a, Kind::F32 | Kind::I8) {
-            products.widen([shape.a, shape.b]);
+            products.prepare(v);
         }
         for chunk in 0..cx.chunks(v) {
             let lane = chunk * V::LANES;

@@ -139,7 +139,7 @@ impl Outlined for Wmma<'_, '_> {
         } = self;
         let lanes = cx.lanes as usize;
         let kind = shape.kinds[0];
-        let mut products = Products::new(shape.terms);
+        let mut products = Products::new(shape.terms, shape.kinds);
         let (a, b) = (shape.layout(0, lanes), shape.layout(1, lanes));
         if shape.sparse {
             let mut stored = Panel::new(shape.terms / 2, SIDE);
@@ -151,7 +151,7 @@ impl Outlined for Wmma<'_, '_> {
         read(v, cx, op, (1, shape.kinds[1]), &b, &mut products.b);
         let integer = matches!(kind, Kind::I8 | Kind::I4);
         if !integer {
-            products.widen(shape.kinds);
+            products.prepare(v);
         }
         let accumulators = if shape.sparse { op.d } else { op.c };
         let per_register = if width == Width::Half { 2 } else { 1 };

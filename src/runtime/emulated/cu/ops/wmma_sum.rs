@@ -4,10 +4,13 @@
 //!
 //! Float sums are a chain of dot products of two, each exact and rounded once, in the order of k; silicon is known to lose
 //! low bits of them on RDNA3 (see [`packed_float`](super::packed_float)), and how it rounds is not published for the others.
+use std::cell::OnceCell;
+
 use super::float32::flush;
 use super::matrix_panels::{Cross, Panel, Run};
 use super::matrix_sum::Kind;
 use super::matrix_unpack::{Layout, unpack};
+use super::matrix_whole::Unrounded;
 use super::packed_float::{dot2_to_odd, special_dot2};
 use super::wmma::SIDE;
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
@@ -36,8 +39,11 @@ pub(super) struct Products {
     /// f32, integers too.
     pub(super) b: Panel<u32>,
     terms: usize,
-    /// The same in f64, where it holds every dot product of two exactly.
-    wide: Option<(Panel<u64>, Panel<u64>)>,
+    kinds: [Kind; 2],
+    /// The sums that no rounding changes; `None` if some may be rounded.
+    unrounded: Option<Unrounded>,
+    /// A and B in f64, once they are asked for, where it holds every dot product of two exactly.
+    wide: OnceCell<Option<(Panel<u64>, Panel<u64>)>>,
 }
 
 /// The format of an operand as its modifiers say: for integers a set bit of neg means "signed".
@@ -100,37 +106,51 @@ fn extent(panel: &Panel<u32>, terms: usize, kind: Kind) -> Option<(i32, i32)> {
 }
 
 impl Products {
-    /// Room for sums of `terms` terms.
-    pub(super) fn new(terms: usize) -> Self {
+    /// Room for sums of `terms` terms of elements of these formats.
+    pub(super) fn new(terms: usize, kinds: [Kind; 2]) -> Self {
         Self {
             a: Panel::new(terms, SIDE),
             b: Panel::new(terms, SIDE),
             terms,
-            wide: None,
+            kinds,
+            unrounded: None,
+            wide: OnceCell::new(),
         }
     }
 
-    /// Prepares for [`Self::dots`], of elements of these formats.
+    /// Prepares for [`Self::dots`], once A and B are there.
     #[inline(always)]
-    pub(super) fn widen(&mut self, kinds: [Kind; 2]) {
+    pub(super) fn prepare<V: Vector>(&mut self, v: V) {
+        self.unrounded = Unrounded::of(v, &self.a, &self.b, (self.terms, SIDE));
+    }
+
+    /// A and B in f64.
+    fn wide(&self) -> Option<&(Panel<u64>, Panel<u64>)> {
         let exact = || {
-            let (low_a, high_a) = extent(&self.a, self.terms, kinds[0])?;
-            let (low_b, high_b) = extent(&self.b, self.terms, kinds[1])?;
+            let (low_a, high_a) = extent(&self.a, self.terms, self.kinds[0])?;
+            let (low_b, high_b) = extent(&self.b, self.terms, self.kinds[1])?;
             let within = low_a.min(low_b) > -EXPONENTS && high_a.max(high_b) < EXPONENTS;
             (within && high_a + high_b + 3 - low_a - low_b <= SIGNIFICAND).then_some(())
         };
-        self.wide = exact().map(|()| {
+        let widened = || {
+            exact()?;
             let wide = |panel: &Panel<u32>| {
                 panel.map(self.terms, |a| f64::from(f32::from_bits(a)).to_bits())
             };
-            (wide(&self.a), wide(&self.b))
-        });
+            Some((wide(&self.a), wide(&self.b)))
+        };
+        self.wide.get_or_init(widened).as_ref()
     }
 
     /// Row `i` of A times columns from `j` on of B, added to `c`: a chain of dot products of two.
     #[inline(always)]
     pub(super) fn dots<V: Vector>(&self, v: V, i: usize, j: usize, c: V::W) -> V::W {
-        if let Some((a, b)) = &self.wide {
+        if let Some(unrounded) = &self.unrounded
+            && let Some(sum) = unrounded.sum(v, (i, j), c)
+        {
+            return sum;
+        }
+        if let Some((a, b)) = self.wide() {
             let magnitude = v.and(c, v.splat(0x7fff_ffff));
             let far = v.lt_u(v.splat(((2 * EXPONENTS + 127) as u32) << 23), magnitude);
             if !v.any(far) {

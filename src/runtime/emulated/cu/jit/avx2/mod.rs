@@ -32,7 +32,7 @@ use iced_x86::{MemoryOperand, Register};
 
 use self::plan::Plan;
 use self::registers::Body;
-use super::ir::Run;
+use super::ir::{Node, Run};
 
 /// Lane masks that a run may write.
 const MASKS: usize = 16;
@@ -59,6 +59,8 @@ pub(super) struct Frame {
     pub(super) permissions: *const u8,
     /// First addresses of windows.
     windows: [u64; WINDOWS],
+    /// Of each the page that was last read, and up to which offset in it loads may begin; 0 before the first one.
+    pages: [[u64; 2]; WINDOWS],
     // the spills lie at a multiple of their size
     _unused: [u64; 2],
     spills: [[u64; 4]; SPILLS],
@@ -195,6 +197,14 @@ fn frame_window(index: usize) -> u32 {
     (std::mem::offset_of!(Frame, windows) + 8 * index) as u32
 }
 
+fn frame_page(index: usize) -> u32 {
+    (std::mem::offset_of!(Frame, pages) + 16 * index) as u32
+}
+
+fn frame_page_room(index: usize) -> u32 {
+    frame_page(index) + 8
+}
+
 const FRAME_LDS: u32 = std::mem::offset_of!(Frame, lds) as u32;
 const FRAME_LDS_LIMIT: u32 = std::mem::offset_of!(Frame, lds_limit) as u32;
 const FRAME_ARENA: u32 = std::mem::offset_of!(Frame, arena) as u32;
@@ -281,6 +291,12 @@ impl Assembler {
             at(FRAME, FRAME_EXEC),
             EXEC,
         )?);
+        let windows = |node: &&Node| matches!(node, Node::Window(..) | Node::LdsWindow(_));
+        let windows = plan.run.graph.nodes.iter().filter(windows).count();
+        for window in 0..windows.min(WINDOWS) {
+            let room = at(FRAME, frame_page_room(window));
+            self.push(Instruction::with2(Code::Mov_rm64_imm32, room, 0)?);
+        }
         self.push(Instruction::with2(Code::Mov_r64_rm64, ROW, BLOCK)?);
         self.push(Instruction::with2(
             Code::Xor_r32_rm32,

@@ -7,10 +7,11 @@ use super::super::ir::{Base, Id, Node, twice};
 use super::registers::Body;
 use super::{
     ACTIVE_LANES, BLOCK, FRAME, FRAME_ARENA, FRAME_ARENA_LIMIT, FRAME_LDS, FRAME_LDS_LIMIT,
-    FRAME_PERMISSIONS, MOMENT, NoCode, Rm, WINDOW_BYTES, WINDOWS, at, frame_window, ymm,
+    FRAME_PERMISSIONS, MOMENT, NoCode, Rm, WINDOW_BYTES, WINDOWS, at, frame_page, frame_page_room,
+    frame_window, ymm,
 };
 use crate::runtime::emulated::cu::memory::PAGE_SHIFT;
-use crate::runtime::emulated::vm::needed;
+use crate::runtime::emulated::vm::{PAGE_SIZE, needed};
 use crate::runtime::instrument::Access;
 
 impl Body<'_, '_> {
@@ -206,7 +207,8 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    /// The address of a load in rax, if its 32 bytes may be read.
+    /// The address of a load in rax, if its 32 bytes may be read. The page in which the window's last load was read is not
+    /// looked up again.
     pub(super) fn checked_address(
         &mut self,
         window: Id,
@@ -214,14 +216,11 @@ impl Body<'_, '_> {
         offset: i32,
     ) -> Result<(), NoCode> {
         let window = self.window_of(window)?;
+        let known = self.out.label();
         self.out
             .load_gpr(Register::RAX, at(FRAME, frame_window(window)))?;
         if let Base::Scalars(scalars) = base {
-            self.out.push(Instruction::with2(
-                Code::Add_r64_rm64,
-                Register::RAX,
-                at(BLOCK, scalars),
-            )?);
+            self.to_rax(Code::Add_r64_rm64, at(BLOCK, scalars))?;
         }
         if offset != 0 {
             self.out.push(Instruction::with2(
@@ -230,35 +229,21 @@ impl Body<'_, '_> {
                 offset,
             )?);
         }
-        self.out.push(Instruction::with2(
-            Code::Mov_r64_rm64,
-            Register::RDX,
-            Register::RAX,
-        )?);
-        self.out.push(Instruction::with2(
-            Code::Sub_r64_rm64,
-            Register::RDX,
-            at(FRAME, FRAME_ARENA),
-        )?);
-        self.out.push(Instruction::with2(
-            Code::Cmp_r64_rm64,
-            Register::RDX,
-            at(FRAME, FRAME_ARENA_LIMIT),
-        )?);
+        self.copy_rax()?;
+        self.to_rdx(Code::Sub_r64_rm64, at(FRAME, frame_page(window)))?;
+        self.to_rdx(Code::Cmp_r64_rm64, at(FRAME, frame_page_room(window)))?;
+        self.out.jump(Code::Jb_rel32_64, known)?;
+
+        self.copy_rax()?;
+        self.to_rdx(Code::Sub_r64_rm64, at(FRAME, FRAME_ARENA))?;
+        self.to_rdx(Code::Cmp_r64_rm64, at(FRAME, FRAME_ARENA_LIMIT))?;
         self.out.jump(Code::Ja_rel32_64, self.deopt)?;
-        // the first and the last byte's page
-        for last in [0, WINDOW_BYTES as i32 - 1] {
-            if last != 0 {
-                self.out.push(Instruction::with2(
-                    Code::Mov_r64_rm64,
-                    Register::RDX,
-                    Register::RAX,
-                )?);
-                self.out.push(Instruction::with2(
-                    Code::Sub_r64_rm64,
-                    Register::RDX,
-                    at(FRAME, FRAME_ARENA),
-                )?);
+        // the last byte's page and the first one's
+        for last in [WINDOW_BYTES as i32 - 1, 0] {
+            if last == 0 {
+                self.copy_rax()?;
+                self.to_rdx(Code::Sub_r64_rm64, at(FRAME, FRAME_ARENA))?;
+            } else {
                 self.out.push(Instruction::with2(
                     Code::Add_rm64_imm8,
                     Register::RDX,
@@ -270,17 +255,53 @@ impl Body<'_, '_> {
                 Register::RDX,
                 PAGE_SHIFT,
             )?);
-            self.out.push(Instruction::with2(
-                Code::Add_r64_rm64,
-                Register::RDX,
-                at(FRAME, FRAME_PERMISSIONS),
-            )?);
+            self.to_rdx(Code::Add_r64_rm64, at(FRAME, FRAME_PERMISSIONS))?;
             let permission = at(Register::RDX, 0);
             let need = u32::from(needed(Access::Read));
             self.out
                 .push(Instruction::with2(Code::Test_rm8_imm8, permission, need)?);
             self.out.jump(Code::Je_rel32_64, self.deopt)?;
         }
+        // the arena begins with a page
+        self.copy_rax()?;
+        self.out.push(Instruction::with2(
+            Code::And_rm64_imm32,
+            Register::RDX,
+            -(PAGE_SIZE as i32),
+        )?);
+        self.out.push(Instruction::with2(
+            Code::Mov_rm64_r64,
+            at(FRAME, frame_page(window)),
+            Register::RDX,
+        )?);
+        self.out.push(Instruction::with2(
+            Code::Mov_rm64_imm32,
+            at(FRAME, frame_page_room(window)),
+            PAGE_SIZE as i32 - WINDOW_BYTES as i32 + 1,
+        )?);
+        self.out.bind(known);
+        Ok(())
+    }
+
+    fn to_rax(&mut self, code: Code, from: MemoryOperand) -> Result<(), NoCode> {
+        self.out
+            .push(Instruction::with2(code, Register::RAX, from)?);
+        Ok(())
+    }
+
+    fn to_rdx(&mut self, code: Code, from: MemoryOperand) -> Result<(), NoCode> {
+        self.out
+            .push(Instruction::with2(code, Register::RDX, from)?);
+        Ok(())
+    }
+
+    /// rdx becomes rax.
+    fn copy_rax(&mut self) -> Result<(), NoCode> {
+        self.out.push(Instruction::with2(
+            Code::Mov_r64_rm64,
+            Register::RDX,
+            Register::RAX,
+        )?);
         Ok(())
     }
 
