@@ -16,35 +16,15 @@
     reason = "a test reports what it compared and what it skipped, and fails by panicking"
 )]
 
-use std::{fs::File, io::Read, path::PathBuf};
+use std::{fs::File, io::Read};
 
 mod isa_text;
+mod outside;
 
 use flate2::read::GzDecoder;
 use isa_text::{normalise, same_but_literals};
+use outside::ORACLES;
 use rocr::isa::{IsaFamily, decode, disassemble};
-
-/// The oracle folder, or `None` with a note when there is none and none was asked for.
-fn oracles(folder: &str) -> Option<PathBuf> {
-    let (root, asked) = match std::env::var_os("ROCR_ORACLES") {
-        Some(path) => (PathBuf::from(path), true),
-        None => (
-            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/oracles")),
-            false,
-        ),
-    };
-    let path = root.join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(
-        !asked,
-        "ROCR_ORACLES is set, but {} is no folder",
-        path.display()
-    );
-    eprintln!("skipped: no oracle data at {}", path.display());
-    None
-}
 
 /// Rows that differ for a reason, by a part of LLVM's text and the encoding.
 struct Exception {
@@ -192,8 +172,12 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn check(family: IsaFamily) {
-    let Some(folder) = oracles("decode") else {
-        return;
+    let folder = match ORACLES.find("decode") {
+        Ok(folder) => folder,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            return;
+        }
     };
     let path = folder.join(format!("{}.tsv.gz", family.name()));
     let mut text = String::new();

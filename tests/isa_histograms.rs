@@ -10,9 +10,11 @@
     reason = "a test may panic, and says what it skips"
 )]
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+mod outside;
 
+use std::collections::BTreeSet;
+
+use outside::CORPUS;
 use rocr::isa::IsaFamily;
 
 /// Histogram files and the families whose code they count. No embedded GPU executes gfx8.
@@ -36,21 +38,13 @@ const LEAST: f64 = 0.999;
 
 #[test]
 fn real_code_executes() {
-    let folder = std::env::var_os("ROCR_CORPUS_SRC")
-        .map_or_else(
-            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus")),
-            PathBuf::from,
-        )
-        .join("histograms");
-    if !folder.is_dir() {
-        assert!(
-            std::env::var_os("ROCR_CORPUS_SRC").is_none(),
-            "ROCR_CORPUS_SRC is set, but {} is no folder",
-            folder.display()
-        );
-        eprintln!("skipped: no histograms at {}", folder.display());
-        return;
-    }
+    let folder = match CORPUS.find("histograms") {
+        Ok(folder) => folder,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            return;
+        }
+    };
     let mut low = Vec::new();
     for (file, families) in HISTOGRAMS {
         let path = folder.join(format!("{file}.tsv"));

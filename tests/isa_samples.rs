@@ -10,7 +10,10 @@
     reason = "a test may panic, and says what it skips"
 )]
 
+#[path = "outside/archive.rs"]
+mod archive;
 mod isa_text;
+mod outside;
 
 use std::fs;
 use std::io::Write as _;
@@ -20,38 +23,16 @@ use std::sync::LazyLock;
 
 use isa_text::{normalise, same_but_literals};
 use object::{Object as _, ObjectSection as _};
+use outside::CORPUS;
 use rocr::isa::{IsaFamily, Line, ObjectListing, decode, disassemble};
 use rocr::loader::{CodeObject, Family, Feature, Version};
 
 /// The unpacked archive; the folder lives as long as the tests.
 static SAMPLES: LazyLock<Option<tempfile::TempDir>> = LazyLock::new(|| {
-    let corpus = corpus();
-    let archive = corpus.join("samples/own-objects.tar.xz");
-    if !archive.is_file() {
-        eprintln!("skipped: no samples at {}", archive.display());
-        return None;
-    }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let unpacked = Command::new("tar")
-        .arg("-xf")
-        .arg(&archive)
-        .arg("-C")
-        .arg(folder.path())
-        .status();
-    if unpacked.is_ok_and(|status| status.success()) {
-        Some(folder)
-    } else {
-        eprintln!("skipped: tar cannot unpack {}", archive.display());
-        None
-    }
+    archive::unpack()
+        .inspect_err(|why| eprintln!("skipped: {why}"))
+        .ok()
 });
-
-fn corpus() -> PathBuf {
-    std::env::var_os("ROCR_CORPUS_SRC").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus")),
-        PathBuf::from,
-    )
-}
 
 /// A sample of compiler, version and options.
 struct Sample {
@@ -112,7 +93,7 @@ fn samples() -> Vec<Sample> {
 
 /// One of the corpus's tools, compiled against the Rust toolchain's libLLVM.
 fn tool(name: &str, folder: &Path) -> Option<PathBuf> {
-    let source = corpus().join("tools").join(format!("{name}.c"));
+    let source = CORPUS.find(&format!("tools/{name}.c")).ok()?;
     let rustc = Command::new("rustc").args(["--print", "sysroot"]).output();
     let sysroot = String::from_utf8(rustc.ok()?.stdout).ok()?;
     let libraries = Path::new(sysroot.trim()).join("lib");

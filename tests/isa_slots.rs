@@ -19,32 +19,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     ops::RangeInclusive,
-    path::PathBuf,
 };
 
-use rocr::isa::{Encoding, Generation, IsaFamily, Row, RowFlags, Sem};
+mod outside;
 
-/// The oracle folder, or `None` with a note when there is none and none was asked for.
-fn oracles(folder: &str) -> Option<PathBuf> {
-    let (root, asked) = match std::env::var_os("ROCR_ORACLES") {
-        Some(path) => (PathBuf::from(path), true),
-        None => (
-            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/oracles")),
-            false,
-        ),
-    };
-    let path = root.join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(
-        !asked,
-        "ROCR_ORACLES is set, but {} is no folder",
-        path.display()
-    );
-    eprintln!("skipped: no oracle data at {}", path.display());
-    None
-}
+use outside::ORACLES;
+use rocr::isa::{Encoding, Generation, IsaFamily, Row, RowFlags, Sem};
 
 /// Slots that differ for a reason.
 struct Exception {
@@ -195,8 +175,12 @@ fn check(family: IsaFamily) {
 }
 
 fn check_target(family: IsaFamily, target: &str) {
-    let Some(folder) = oracles("opcodes") else {
-        return;
+    let folder = match ORACLES.find("opcodes") {
+        Ok(folder) => folder,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            return;
+        }
     };
     let path = folder.join(format!("{target}.tsv"));
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

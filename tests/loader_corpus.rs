@@ -11,6 +11,10 @@
     reason = "a test may panic, and says what it skips"
 )]
 
+#[path = "outside/archive.rs"]
+mod archive;
+mod outside;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,30 +25,7 @@ use rocr::loader::{CodeObject, DeviceAddr, Kernel, LoadError, Payload, Version, 
 
 /// The unpacked objects, or why there are none.
 fn objects() -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let given = std::env::var_os("ROCR_CORPUS_SRC").map(PathBuf::from);
-    let archive = given
-        .clone()
-        .unwrap_or_else(|| root.join("../shared/corpus"))
-        .join("samples/own-objects.tar.xz");
-    if !archive.exists() {
-        assert!(
-            given.is_none(),
-            "ROCR_CORPUS_SRC is set and {} does not exist",
-            archive.display()
-        );
-        return Err(format!("{} does not exist", archive.display()));
-    }
-    let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let unpacked = Command::new("tar")
-        .arg("xf")
-        .arg(&archive)
-        .arg("-C")
-        .arg(directory.path())
-        .status();
-    if !unpacked.is_ok_and(|status| status.success()) {
-        return Err("tar cannot unpack it".to_owned());
-    }
+    let directory = archive::unpack()?;
     let mut files = Vec::new();
     walk(directory.path(), &mut files);
     files.sort();

@@ -89,259 +89,33 @@
   class scalar_add, s_add_u32 s9, s9, s10
   class scalar_load, s_load_dword s9, s[4:5], 0x0
 
+// the metadata of one kernel, on the one line that a macro can be
+#define KERNEL(kernel) - {.name: kernel, .symbol: kernel.kd, .kernarg_segment_size: 20, .kernarg_segment_align: 8, \
+    .group_segment_fixed_size: 1024, .private_segment_fixed_size: 0, .wavefront_size: WAVE, .sgpr_count: 16, \
+    .vgpr_count: 16, .max_flat_workgroup_size: 256, .args: [ \
+    {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}, \
+    {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}, \
+    {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}]}
+
 .amdgpu_metadata
 amdhsa.version: [1, 2]
 amdhsa.kernels:
-  - .name: fma_f32
-    .symbol: fma_f32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: add_u32
-    .symbol: add_u32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: mul_lo_u32
-    .symbol: mul_lo_u32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: lshlrev_b64
-    .symbol: lshlrev_b64.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: fma_f64
-    .symbol: fma_f64.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: pk_fma_f16
-    .symbol: pk_fma_f16.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: cmp_lt_u32
-    .symbol: cmp_lt_u32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: cndmask_b32
-    .symbol: cndmask_b32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: cvt_f32_u32
-    .symbol: cvt_f32_u32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: rcp_f32
-    .symbol: rcp_f32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: mov_dpp
-    .symbol: mov_dpp.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: bpermute_b32
-    .symbol: bpermute_b32.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: lds_read
-    .symbol: lds_read.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: lds_write
-    .symbol: lds_write.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: global_load
-    .symbol: global_load.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: global_store
-    .symbol: global_store.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: scalar_add
-    .symbol: scalar_add.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
-  - .name: scalar_load
-    .symbol: scalar_load.kd
-    .kernarg_segment_size: 20
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 1024
-    .private_segment_fixed_size: 0
-    .wavefront_size: WAVE
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {.name: buffer, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
-      - {.name: exec, .offset: 8, .size: 8, .value_kind: by_value}
-      - {.name: rounds, .offset: 16, .size: 4, .value_kind: by_value}
+  KERNEL(fma_f32)
+  KERNEL(add_u32)
+  KERNEL(mul_lo_u32)
+  KERNEL(lshlrev_b64)
+  KERNEL(fma_f64)
+  KERNEL(pk_fma_f16)
+  KERNEL(cmp_lt_u32)
+  KERNEL(cndmask_b32)
+  KERNEL(cvt_f32_u32)
+  KERNEL(rcp_f32)
+  KERNEL(mov_dpp)
+  KERNEL(bpermute_b32)
+  KERNEL(lds_read)
+  KERNEL(lds_write)
+  KERNEL(global_load)
+  KERNEL(global_store)
+  KERNEL(scalar_add)
+  KERNEL(scalar_load)
 .end_amdgpu_metadata

@@ -19,6 +19,8 @@
     reason = "a test may panic, and says what it skips"
 )]
 
+#[path = "../outside/archive.rs"]
+mod archive;
 mod backend;
 mod case;
 mod cases;
@@ -26,6 +28,8 @@ mod data;
 mod device;
 mod engine;
 mod fixtures;
+#[path = "../outside/mod.rs"]
+mod outside;
 mod program;
 mod same_bits;
 mod samples;

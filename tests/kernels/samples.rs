@@ -11,11 +11,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rocr::loader::CodeObject;
 
+use super::archive;
 use super::backend::verdict;
 use super::case::{Build, Case, Compiler, Entry, Level, Target};
 use super::device::Device;
@@ -82,39 +82,10 @@ impl Sample {
     }
 }
 
-/// The archive, or why there is none. One that was asked for has to be there.
-fn archive() -> Result<PathBuf, String> {
-    let given = std::env::var_os("ROCR_CORPUS_SRC").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let corpus = given
-        .clone()
-        .unwrap_or_else(|| root.join("../shared/corpus"));
-    let archive = corpus.join("samples/own-objects.tar.xz");
-    if archive.exists() {
-        return Ok(archive);
-    }
-    assert!(
-        given.is_none(),
-        "ROCR_CORPUS_SRC is set and {} does not exist",
-        archive.display()
-    );
-    Err(format!("{} does not exist", archive.display()))
-}
-
 /// Unpacks the samples; the folder lives as long as the first value. The error
 /// says why there are none.
 pub(crate) fn unpack() -> Result<(tempfile::TempDir, Vec<Sample>), String> {
-    let archive = archive()?;
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let status = Command::new("tar")
-        .arg("xf")
-        .arg(&archive)
-        .arg("-C")
-        .arg(folder.path())
-        .status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err(format!("tar cannot unpack {}", archive.display()));
-    }
+    let folder = archive::unpack()?;
     let mut samples = Vec::new();
     for build in entries(folder.path()) {
         for target in entries(&build) {

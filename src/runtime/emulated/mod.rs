@@ -14,8 +14,6 @@ mod memory;
 pub mod models;
 mod packets;
 mod pm4;
-#[cfg(test)]
-mod pm4_tests;
 mod queue;
 mod scheduler;
 mod scratch;

@@ -209,7 +209,10 @@ impl Run {
                     worker.slot.quiesce();
                 }
                 Turn::Preempted => {
-                    self.put_back(group);
+                    if self.put_back(group) {
+                        // what they may wait for needs the CPU too
+                        std::thread::yield_now();
+                    }
                     turns += 1;
                     let turned = counters.wave_instructions >= TURN;
                     if turns == TURNS_PER_STEP || turned || wanted() {
@@ -256,7 +259,9 @@ impl Run {
         Some(group)
     }
 
-    fn put_back(&self, group: Box<Group>) {
+    /// Puts a workgroup that has not ended at the end of those that wait for their turn; whether all of them had one since
+    /// one ended.
+    fn put_back(&self, group: Box<Group>) -> bool {
         let mut ready = lock(&self.ready);
         ready.groups.push_back(group);
         ready.preempted += 1;
@@ -269,12 +274,14 @@ impl Run {
         }
         // those being executed by other workers are resident too
         let resident = (ready.groups.len() + self.active.load(Ordering::Relaxed)) as u64 - 1;
+        let round = ready.preempted >= resident && ready.preempted.is_multiple_of(resident.max(1));
         if ready.preempted >= resident.saturating_mul(ready.patience) {
             ready.preempted = 0;
             ready.allowance = resident.min(self.resident_limit.saturating_sub(resident));
             ready.patience = ready.patience.saturating_mul(4);
         }
         self.ready_len.store(ready.groups.len(), Ordering::Release);
+        round
     }
 
     /// Nothing is left to do and nobody is doing anything.

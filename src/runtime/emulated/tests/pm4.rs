@@ -1,5 +1,5 @@
 //! PM4 queues: every packet against what it must store, in order, across the ring's end and in indirect buffers.
-use super::tests::Rig;
+use super::rig::Rig;
 use crate::dispatch::layout::queue_offset;
 use crate::runtime::driver::{
     CreateEvent, CreateQueue, CreatedQueue, Driver, EventId, EventType, QueueType,
