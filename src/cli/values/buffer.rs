@@ -284,16 +284,33 @@ impl Buffer {
 
     /// Writes whole elements from index `first` on; a partial element at the end of `out` is left alone.
     pub fn write(&self, first: u64, out: &mut [u8]) {
-        let size = self.ty.size_bytes();
-        if let Source::Bytes(bytes) = &self.source {
-            let start = (first as usize).saturating_mul(size).min(bytes.len());
-            let len = out.len().min(bytes.len() - start);
-            out[..len].copy_from_slice(&bytes[start..start + len]);
-            return;
+        let (ty, size) = (self.ty, self.ty.size_bytes());
+        match &self.source {
+            Source::Bytes(bytes) => {
+                let start = (first as usize).saturating_mul(size).min(bytes.len());
+                let len = out.len().min(bytes.len() - start);
+                out[..len].copy_from_slice(&bytes[start..start + len]);
+            }
+            Source::Constant(bits) => write_each(size, first, out, |_| *bits),
+            // the most used ones by themselves, for a loop that knows its type
+            Source::Rand(seed) if ty == ScalarType::F32 => write_each(4, first, out, |index| {
+                random(ScalarType::F32, *seed, index).bits
+            }),
+            _ => write_each(size, first, out, |index| self.element(index).bits),
         }
-        for (index, slot) in (first..).zip(out.chunks_exact_mut(size)) {
-            slot.copy_from_slice(&self.element(index).bits.to_le_bytes()[..size]);
+    }
+}
+
+/// Writes the bits of elements of `size` bytes from index `first` on.
+fn write_each(size: usize, first: u64, out: &mut [u8], bits: impl Fn(u64) -> u64) {
+    if size == 4 {
+        for (index, slot) in (first..).zip(out.as_chunks_mut().0) {
+            *slot = (bits(index) as u32).to_le_bytes();
         }
+        return;
+    }
+    for (index, slot) in (first..).zip(out.chunks_exact_mut(size)) {
+        slot.copy_from_slice(&bits(index).to_le_bytes()[..size]);
     }
 }
 
@@ -318,6 +335,7 @@ fn split_mix(seed: u64, index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+#[inline]
 fn random(ty: ScalarType, seed: u64, index: u64) -> Scalar {
     let bits = split_mix(seed, index);
     // As many random bits as the significand holds, so that every value is exact and none rounds up to 1.

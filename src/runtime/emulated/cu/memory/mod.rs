@@ -16,6 +16,7 @@
     reason = "checked addresses of the agent's memory become pointers here"
 )]
 
+pub(crate) mod apertures;
 pub(crate) mod buffer;
 pub(crate) mod chunks;
 pub(crate) mod cross;

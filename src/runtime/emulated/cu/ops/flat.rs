@@ -3,7 +3,7 @@
 //! Knows: how FLAT instructions form addresses. Must not know: encodings. The apertures are resolved by
 //! [`Space::Flat`](crate::runtime::emulated::cu::memory::Space).
 use crate::runtime::emulated::cu::memory::kind::{LoadKind, StoreKind};
-use crate::runtime::emulated::cu::memory::{Space, chunks};
+use crate::runtime::emulated::cu::memory::{Space, apertures, chunks};
 use crate::runtime::emulated::cu::microop::{MicroOp, flat_flags};
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::wave::Cx;
@@ -19,6 +19,9 @@ macro_rules! flat_loads {
             let mask = cx.exec();
             if op.aux & flat_flags::LDS != 0 {
                 return super::lds_direct::global(cx, op, pc, LoadKind::$kind, Space::Flat, &at);
+            }
+            if let Some(next) = apertures::load(v, cx, pc, LoadKind::$kind, &at, mask, op.d) {
+                return next;
             }
             chunks::load(v, cx, pc, LoadKind::$kind, Space::Flat, &at, mask, op.d)
         }
@@ -49,6 +52,9 @@ macro_rules! flat_stores {
         pub(crate) fn $name<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
             let at = address(cx, op);
             let mask = cx.exec();
+            if let Some(next) = apertures::store(v, cx, pc, StoreKind::$kind, &at, mask, op.b) {
+                return next;
+            }
             chunks::store(v, cx, pc, StoreKind::$kind, Space::Flat, &at, mask, op.b)
         }
     )*};

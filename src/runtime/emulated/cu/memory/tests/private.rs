@@ -40,6 +40,14 @@ fn segment_offsets(lanes: u32, bytes: u32, random: &mut Random) -> Vec<Vec<u32>>
         .collect();
     all.push((0..lanes).map(|lane| 4 * (lane % 48)).collect());
     all.push((0..lanes).map(|_| random.next() % (most + 1)).collect());
+    // in whole dwords, or inside one
+    let step = if bytes < 4 { bytes } else { 4 };
+    let places = most / step + 1;
+    all.push(
+        (0..lanes)
+            .map(|_| step * (random.next() % places))
+            .collect(),
+    );
     all
 }
 
@@ -267,6 +275,73 @@ fn flat_addresses_choose_their_memory_lane_by_lane() {
                     ..
                 }
             ));
+        });
+    }
+}
+
+#[test]
+fn flat_addresses_of_one_aperture_keep_its_ends() {
+    let mut random = Random(0x0f0f_1234_8765_abcd);
+    let mut wave = TestWave::new(64).with_scratch(SEGMENT).with_lds(SEGMENT);
+    let lds = fill(SEGMENT as usize, &mut random);
+    wave.set_exec(u64::MAX);
+    for aperture in [0x0001_0000u64, 0x0002_0000] {
+        on_back_ends!(|v| {
+            for (low, imm, faults) in [
+                (0u32, 0, false),
+                (4, -4, false),
+                (SEGMENT, -4, false),
+                (SEGMENT - 8, 4, false),
+                (SEGMENT - 4, 0, false),
+                (SEGMENT - 3, 0, true),
+                (SEGMENT - 4, 4, true),
+                (0, -4, true),
+                (u32::MAX - 3, 4, true),
+                (u32::MAX - 3, 8, true),
+            ] {
+                let what = format!("{low:#x} and {imm} in {aperture:#x}");
+                wave.lds_bytes().copy_from_slice(&lds);
+                let private = fill_scratch(&mut wave, SEGMENT, &mut random);
+                let own = |lane: u32| if lane == 37 { low } else { 16 + 4 * (lane % 8) };
+                for lane in 0..64 {
+                    let address = aperture << 32 | u64::from(own(lane));
+                    wave.set_vgpr64(2, lane, address);
+                    wave.set_vgpr(9, lane, lane * 0x0101_0101);
+                }
+                let mut op = TestWave::op();
+                op.a = wave.v(2);
+                op.d = wave.v(8);
+                op.b = wave.v(9);
+                op.imm = imm;
+                let loaded = wave.run(|cx, pc| flat::flat_load_b32(v, cx, &op, pc));
+                assert_eq!(loaded, !faults, "{what}");
+                let stored = wave.run(|cx, pc| flat::flat_store_b32(v, cx, &op, pc));
+                assert_eq!(stored, !faults, "{what}");
+                if faults {
+                    continue;
+                }
+                let place = |lane: u32| own(lane).wrapping_add_signed(imm) as usize;
+                for lane in 0..64 {
+                    let of_aperture = if aperture == 0x0001_0000 {
+                        &lds
+                    } else {
+                        &private[lane as usize]
+                    };
+                    let want = of_aperture[place(lane)..].first_chunk().unwrap();
+                    assert_eq!(wave.vgpr(8, lane), u32::from_le_bytes(*want), "{what}");
+                    // of lanes that share a place in LDS the highest stores last
+                    let last = (0..64)
+                        .rev()
+                        .find(|&other| place(other) == place(lane))
+                        .unwrap();
+                    let (got, want) = if aperture == 0x0001_0000 {
+                        (wave.lds_bytes()[place(lane)], last as u8)
+                    } else {
+                        (*wave.scratch_byte(lane, place(lane) as u32), lane as u8)
+                    };
+                    assert_eq!(got, want, "{what}");
+                }
+            }
         });
     }
 }
