@@ -16,10 +16,13 @@ use crate::runtime::emulated::cu::wave::Cx;
 use crate::runtime::emulated::vm::{PAGE_SIZE, needed};
 use crate::runtime::instrument::Access;
 
+/// A mask of any chunk's lanes.
+const ALL_LANES: u32 = u32::MAX;
+
 /// The lanes of a chunk as bits.
 #[inline(always)]
 fn chunk_bits<V: Vector>(mask: u64, chunk: usize) -> u32 {
-    (mask >> (chunk * V::LANES)) as u32 & (u32::MAX >> (32 - V::LANES))
+    (mask >> (chunk * V::LANES)) as u32 & (ALL_LANES >> (32 - V::LANES))
 }
 
 /// Consecutive lanes at `p + bytes * lane` into registers.
@@ -189,6 +192,81 @@ unsafe fn store_run<V: Vector>(
                 v.bits(m),
                 |lane| p.wrapping_add((kind.bytes() * lane) as usize),
             ),
+        }
+    }
+}
+
+/// The lanes of `mask`, which lie one after the other: lane 0 of the wave would be at `p`.
+///
+/// # Safety
+/// As for [`load_run`], for every lane of `mask`.
+#[inline(always)]
+unsafe fn load_runs<V: Vector>(
+    v: V,
+    cx: &mut Cx<'_>,
+    kind: LoadKind,
+    d: Slot,
+    mask: u64,
+    p: *const u8,
+) {
+    // a constant mask makes plain moves of the masked ones
+    let (bytes, all) = (kind.bytes(), v.mask(ALL_LANES));
+    let plain = bytes.is_multiple_of(4);
+    if plain && mask == cx.lane_mask {
+        for chunk in 0..cx.chunks(v) {
+            let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+            // SAFETY: as the caller promised.
+            unsafe { load_run(v, cx, kind, d, chunk, all, p) };
+        }
+        return;
+    }
+    for chunk in 0..cx.chunks(v) {
+        let bits = chunk_bits::<V>(mask, chunk);
+        let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+        // SAFETY: as the caller promised.
+        unsafe {
+            if plain && bits == ALL_LANES >> (32 - V::LANES) {
+                load_run(v, cx, kind, d, chunk, all, p);
+            } else if bits != 0 {
+                load_run(v, cx, kind, d, chunk, v.mask(bits), p);
+            }
+        }
+    }
+}
+
+/// The store that pairs with [`load_runs`].
+///
+/// # Safety
+/// As for [`store_run`], for every lane of `mask`.
+#[inline(always)]
+unsafe fn store_runs<V: Vector>(
+    v: V,
+    cx: &Cx<'_>,
+    kind: StoreKind,
+    source: Slot,
+    mask: u64,
+    p: *mut u8,
+) {
+    let (bytes, all) = (kind.bytes(), v.mask(ALL_LANES));
+    let plain = bytes.is_multiple_of(4);
+    if plain && mask == cx.lane_mask {
+        for chunk in 0..cx.chunks(v) {
+            let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+            // SAFETY: as the caller promised.
+            unsafe { store_run(v, cx, kind, source, chunk, all, p) };
+        }
+        return;
+    }
+    for chunk in 0..cx.chunks(v) {
+        let bits = chunk_bits::<V>(mask, chunk);
+        let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
+        // SAFETY: as the caller promised.
+        unsafe {
+            if plain && bits == ALL_LANES >> (32 - V::LANES) {
+                store_run(v, cx, kind, source, chunk, all, p);
+            } else if bits != 0 {
+                store_run(v, cx, kind, source, chunk, v.mask(bits), p);
+            }
         }
     }
 }
@@ -400,31 +478,8 @@ pub(crate) fn load<V: Vector>(
         && let Some(p) = cx.span(address, span + u64::from(bytes), Access::Read)
     {
         let p = p.wrapping_sub((bytes * mask.trailing_zeros()) as usize);
-        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
-            // a constant mask makes plain moves of the masked ones
-            let m = v.mask(u32::MAX);
-            for chunk in 0..cx.chunks(v) {
-                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
-                // SAFETY: the whole run was checked for reading.
-                unsafe { load_run(v, cx, kind, d, chunk, m, p) };
-            }
-            return pc + 1;
-        }
-        for chunk in 0..cx.chunks(v) {
-            let m = cx.chunk_mask(v, mask, chunk);
-            // SAFETY: the whole run was checked for reading.
-            unsafe {
-                load_run(
-                    v,
-                    cx,
-                    kind,
-                    d,
-                    chunk,
-                    m,
-                    p.wrapping_add(chunk * V::LANES * bytes as usize),
-                );
-            };
-        }
+        // SAFETY: the whole run was checked for reading.
+        unsafe { load_runs(v, cx, kind, d, mask, p) };
         return pc + 1;
     }
     for chunk in 0..cx.chunks(v) {
@@ -488,30 +543,8 @@ pub(crate) fn store<V: Vector>(
         && let Some(p) = cx.span(address, span + u64::from(bytes), Access::Write)
     {
         let p = p.wrapping_sub((bytes * mask.trailing_zeros()) as usize);
-        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
-            let m = v.mask(u32::MAX);
-            for chunk in 0..cx.chunks(v) {
-                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
-                // SAFETY: the whole run was checked for writing.
-                unsafe { store_run(v, cx, kind, source, chunk, m, p) };
-            }
-            return pc + 1;
-        }
-        for chunk in 0..cx.chunks(v) {
-            let m = cx.chunk_mask(v, mask, chunk);
-            // SAFETY: the whole run was checked for writing.
-            unsafe {
-                store_run(
-                    v,
-                    cx,
-                    kind,
-                    source,
-                    chunk,
-                    m,
-                    p.wrapping_add(chunk * V::LANES * bytes as usize),
-                );
-            };
-        }
+        // SAFETY: the whole run was checked for writing.
+        unsafe { store_runs(v, cx, kind, source, mask, p) };
         return pc + 1;
     }
     for chunk in 0..cx.chunks(v) {
@@ -581,31 +614,8 @@ pub(crate) fn load_lds<V: Vector>(
     }
     let bytes = kind.bytes();
     if let Some(p) = lds_run(v, cx, row, offset, mask, bytes) {
-        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
-            // a constant mask makes plain moves of the masked ones
-            let m = v.mask(u32::MAX);
-            for chunk in 0..cx.chunks(v) {
-                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
-                // SAFETY: the whole run lies in LDS.
-                unsafe { load_run(v, cx, kind, d, chunk, m, p) };
-            }
-            return;
-        }
-        for chunk in 0..cx.chunks(v) {
-            let m = cx.chunk_mask(v, mask, chunk);
-            // SAFETY: the whole run lies in LDS.
-            unsafe {
-                load_run(
-                    v,
-                    cx,
-                    kind,
-                    d,
-                    chunk,
-                    m,
-                    p.wrapping_add(chunk * V::LANES * bytes as usize),
-                );
-            };
-        }
+        // SAFETY: the whole run lies in LDS.
+        unsafe { load_runs(v, cx, kind, d, mask, p) };
         return;
     }
     for chunk in 0..cx.chunks(v) {
@@ -646,30 +656,11 @@ pub(crate) fn store_lds<V: Vector>(
     }
     let bytes = kind.bytes();
     if let Some(p) = lds_run(v, cx, row, offset, mask, bytes) {
-        if mask == cx.lane_mask && bytes.is_multiple_of(4) {
-            let m = v.mask(u32::MAX);
-            for chunk in 0..cx.chunks(v) {
-                let p = p.wrapping_add(chunk * V::LANES * bytes as usize);
-                // SAFETY: the whole run lies in LDS.
-                unsafe { store_run(v, cx, kind, source, chunk, m, p) };
-            }
-            return;
+        if bytes == 4 && !V::CHEAP_MASKS && mask != cx.lane_mask {
+            return store_lds_dwords(v, cx, source, mask, p);
         }
-        for chunk in 0..cx.chunks(v) {
-            let m = cx.chunk_mask(v, mask, chunk);
-            // SAFETY: the whole run lies in LDS.
-            unsafe {
-                store_run(
-                    v,
-                    cx,
-                    kind,
-                    source,
-                    chunk,
-                    m,
-                    p.wrapping_add(chunk * V::LANES * bytes as usize),
-                );
-            };
-        }
+        // SAFETY: the whole run lies in LDS.
+        unsafe { store_runs(v, cx, kind, source, mask, p) };
         return;
     }
     for chunk in 0..cx.chunks(v) {
@@ -694,6 +685,31 @@ pub(crate) fn store_lds<V: Vector>(
                         lds.wrapping_add(words[lane as usize] as usize)
                     });
                 }
+            }
+        }
+    }
+}
+
+/// Dwords to a run in LDS, whose lanes of `mask` lie in it: what lies between them is written as it was, for a masked store
+/// costs ten times as much, and only this thread touches the workgroup's LDS now.
+#[inline(always)]
+fn store_lds_dwords<V: Vector>(v: V, cx: &Cx<'_>, source: Slot, mask: u64, p: *mut u8) {
+    let start = p.addr().wrapping_sub(cx.lds.addr());
+    for chunk in 0..cx.chunks(v) {
+        let bits = chunk_bits::<V>(mask, chunk);
+        if bits == 0 {
+            continue;
+        }
+        let (word, m) = (cx.w(v, source, chunk), v.mask(bits));
+        let skip = 4 * V::LANES * chunk;
+        let p = p.wrapping_add(skip);
+        let end = start.wrapping_add(skip).checked_add(4 * V::LANES);
+        // SAFETY: the lanes of `bits` lie in LDS, and all of the chunk does where its dwords are loaded.
+        unsafe {
+            if end.is_some_and(|end| end <= cx.lds_len as usize) {
+                v.store(p.cast(), v.select(m, word, v.load(p.cast())));
+            } else {
+                v.store_shared(p, m, word);
             }
         }
     }

@@ -23,25 +23,53 @@ pub(crate) fn load_lds_dwords<V: Vector, const N: usize>(
     }
     let all = u32::MAX >> (32 - V::LANES);
     let start = v.qsplat(cx.lds.expose_provenance() as u64);
+    let steps = v.shl(v.lane_ids(), v.splat(2));
+    let limit = last_start::<V, N>(cx, offsets);
     while chunk < cx.chunks(v) {
         let bits = (mask >> (chunk * V::LANES)) as u32 & all;
+        if bits == 0 {
+            chunk += 1;
+            continue;
+        }
         let own = cx.w(v, row, chunk);
         // everything is read before anything is written: a destination may hold the addresses
         let mut data = [own; N];
-        for (data, offset) in data.iter_mut().zip(offsets) {
-            let address = v.add(own, v.splat(offset));
-            let inside = match cx.lds_len.checked_sub(3) {
-                Some(limit) => v.bits(v.lt_u(address, v.splat(limit))) & bits,
-                None => 0,
-            };
-            // SAFETY: the lanes of `inside` have their four bytes in LDS.
-            *data = unsafe { v.gather_at(v.qadd(v.zext(address), start), v.mask(inside)) };
+        let skipped = bits.trailing_zeros();
+        let first = cx.lane(row, (chunk * V::LANES) as u32 + skipped);
+        let place = first.checked_sub(4 * skipped);
+        let run = v.bits(v.eq(v.sub(own, v.splat(first.wrapping_sub(4 * skipped))), steps));
+        if bits & !run == 0
+            && let Some(place) =
+                place.filter(|&place| limit.is_some_and(|limit| place as usize <= limit))
+        {
+            let place = cx.lds.wrapping_add(place as usize);
+            for (data, offset) in data.iter_mut().zip(offsets) {
+                // SAFETY: LANES dwords from there lie in the workgroup's LDS, which only this thread touches now.
+                *data = unsafe { v.load(place.wrapping_add(offset as usize).cast()) };
+            }
+        } else {
+            for (data, offset) in data.iter_mut().zip(offsets) {
+                let address = v.add(own, v.splat(offset));
+                let inside = match cx.lds_len.checked_sub(3) {
+                    Some(limit) => v.bits(v.lt_u(address, v.splat(limit))) & bits,
+                    None => 0,
+                };
+                // SAFETY: the lanes of `inside` have their four bytes in LDS.
+                *data = unsafe { v.gather_at(v.qadd(v.zext(address), start), v.mask(inside)) };
+            }
         }
         for (data, row) in data.into_iter().zip(rows) {
             cx.put(v, row, chunk, mask, data);
         }
         chunk += 1;
     }
+}
+
+/// The highest address from which a whole chunk, at every offset, lies in LDS.
+#[inline(always)]
+fn last_start<V: Vector, const N: usize>(cx: &Cx<'_>, offsets: [u32; N]) -> Option<usize> {
+    let farthest = offsets.into_iter().fold(0, u32::max) as usize + 4 * V::LANES;
+    (cx.lds_len as usize).checked_sub(farthest)
 }
 
 /// Serves chunks of lanes at one address or at consecutive ones, as long as they come; gives how many it has served.
@@ -53,9 +81,7 @@ fn whole_chunks<V: Vector, const N: usize>(
     offsets: [u32; N],
     rows: [Slot; N],
 ) -> usize {
-    // the highest first address from which a whole chunk, at every offset, lies in LDS
-    let farthest = offsets.into_iter().fold(0, u32::max) as usize + 4 * V::LANES;
-    let Some(limit) = (cx.lds_len as usize).checked_sub(farthest) else {
+    let Some(limit) = last_start::<V, N>(cx, offsets) else {
         return 0;
     };
     let steps = v.shl(v.lane_ids(), v.splat(2));
