@@ -129,6 +129,16 @@ fn sums() {
     check32(Sem::s_lshl3_add_u32, |a, b, _| unsigned(u(a) * 8 + u(b)));
     check32(Sem::s_lshl4_add_u32, |a, b, _| unsigned(u(a) * 16 + u(b)));
     check32(Sem::s_mul_i32, |a, b, _| ((i(a) * i(b)) as u32, None));
+    let low = |exact: i128| (exact as u64, None);
+    check(Sem::s_add_nc_u64, 2, |a, b, _| {
+        low(i128::from(a) + i128::from(b))
+    });
+    check(Sem::s_sub_nc_u64, 2, |a, b, _| {
+        low(i128::from(a) - i128::from(b))
+    });
+    check(Sem::s_mul_u64, 2, |a, b, _| {
+        low((u128::from(a) * u128::from(b)) as i128)
+    });
     check32(Sem::s_mul_hi_u32, |a, b, _| {
         ((u64::from(a) * u64::from(b) / (1 << 32)) as u32, None)
     });
@@ -157,6 +167,10 @@ fn sums() {
 #[test]
 fn logic_shifts_and_packs() {
     check32(Sem::s_and_b32, |a, b, _| logic(a & b));
+    check32(Sem::s_or_b32, |a, b, _| logic(!(!a & !b)));
+    check32(Sem::s_xor_b32, |a, b, _| logic(a & !b | !a & b));
+    check(Sem::s_or_b64, 2, |a, b, _| logic64(!(!a & !b)));
+    check(Sem::s_xor_b64, 2, |a, b, _| logic64(a & !b | !a & b));
     check32(Sem::s_and_not1_b32, |a, b, _| logic(a & !b));
     check32(Sem::s_or_not1_b32, |a, b, _| logic(a | !b));
     check32(Sem::s_nand_b32, |a, b, _| logic(!a | !b));
@@ -382,6 +396,7 @@ fn compares() {
     let i = |a: u64| a as i32;
     let u = |a: u64| a as u32;
     check_scc(Sem::s_cmp_eq_i32, |a, b| u(a) == u(b));
+    check_scc(Sem::s_cmp_lg_i32, |a, b| i(a) != i(b));
     check_scc(Sem::s_cmp_lg_u32, |a, b| u(a) != u(b));
     check_scc(Sem::s_cmp_gt_i32, |a, b| i(a) > i(b));
     check_scc(Sem::s_cmp_ge_i32, |a, b| i(a) >= i(b));
@@ -402,6 +417,12 @@ fn compares() {
     check_scc(Sem::s_cmpk_eq_i32, |a, b| i(a) == ki(b));
     check_scc(Sem::s_cmpk_gt_i32, |a, b| i(a) > ki(b));
     check_scc(Sem::s_cmpk_le_i32, |a, b| i(a) <= ki(b));
+    check_scc(Sem::s_cmpk_lg_i32, |a, b| i(a) != ki(b));
+    check_scc(Sem::s_cmpk_ge_i32, |a, b| i(a) >= ki(b));
+    check_scc(Sem::s_cmpk_lt_i32, |a, b| i(a) < ki(b));
+    check_scc(Sem::s_cmpk_eq_u32, |a, b| u(a) == ku(b));
+    check_scc(Sem::s_cmpk_ge_u32, |a, b| u(a) >= ku(b));
+    check_scc(Sem::s_cmpk_lt_u32, |a, b| u(a) < ku(b));
     check_scc(Sem::s_cmpk_lg_u32, |a, b| u(a) != ku(b));
     check_scc(Sem::s_cmpk_gt_u32, |a, b| u(a) > ku(b));
     check_scc(Sem::s_cmpk_le_u32, |a, b| u(a) <= ku(b));

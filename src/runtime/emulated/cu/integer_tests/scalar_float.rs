@@ -370,3 +370,51 @@ fn compares() {
     // flushed, a denormal equals zero
     assert!(run(Sem::s_cmp_eq_f32, FLUSH_F32, [1, 0x8000_0000, 0], 0).1);
 }
+
+#[test]
+fn minima_of_ieee_754_2019() {
+    // of a format: bits of a number and the highest bit of its fraction
+    let reference = |a: u32, b: u32, bits: u32, strict: bool, greatest: bool| {
+        let quiet = if bits == 32 { 1 << 22 } else { 1 << 9 };
+        let infinity: u32 = if bits == 32 { 0x7f80_0000 } else { 0x7c00 };
+        let magnitude = |x: u32| x & (u32::MAX >> (33 - bits));
+        let is_nan = |x: u32| magnitude(x) > infinity;
+        let signals = |x: u32| is_nan(x) && x & quiet == 0;
+        // as the values are ordered, -0 below +0
+        let order = |x: u32| {
+            let magnitude = i64::from(magnitude(x));
+            if x >> (bits - 1) & 1 != 0 {
+                -magnitude - 1
+            } else {
+                magnitude
+            }
+        };
+        match (is_nan(a), is_nan(b)) {
+            (false, false) if (order(a) < order(b)) != greatest => a,
+            (false, false) => b,
+            _ if strict && (signals(a) || !signals(b) && is_nan(a)) => a | quiet,
+            _ if strict => b | quiet,
+            (true, true) => a | quiet,
+            (true, false) => b,
+            (false, true) => a,
+        }
+    };
+    let mut walk = Walk(0x7542_0190);
+    for (single_sem, half_sem, strict, greatest) in [
+        (Sem::s_min_num_f32, Sem::s_min_num_f16, false, false),
+        (Sem::s_max_num_f32, Sem::s_max_num_f16, false, true),
+        (Sem::s_minimum_f32, Sem::s_minimum_f16, true, false),
+        (Sem::s_maximum_f32, Sem::s_maximum_f16, true, true),
+    ] {
+        for _ in 0..10_000 {
+            let (a, b) = (single(&mut walk), single(&mut walk));
+            let got = run(single_sem, KEEP, [a, b, 0], 0).0;
+            let want = reference(a, b, 32, strict, greatest);
+            assert_eq!(got, want, "{single_sem:?} of {a:#x} and {b:#x}");
+            let [a, b] = [half_bits(&mut walk), half_bits(&mut walk)].map(u32::from);
+            let got = run(half_sem, KEEP, [a, b, 0], 0).0;
+            let want = reference(a, b, 16, strict, greatest);
+            assert_eq!(got, want, "{half_sem:?} of {a:#x} and {b:#x}");
+        }
+    }
+}

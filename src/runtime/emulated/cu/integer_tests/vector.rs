@@ -142,7 +142,14 @@ fn moves_and_bit_patterns() {
             .find(|i| a >> (31 - i) & 1 != a >> 31)
             .unwrap_or(u32::MAX)
     });
+    check32(Sem::v_and_b32, W2, |a, b, _| !(!a | !b));
+    check32(Sem::v_or_b32, W2, |a, b, _| !(!a & !b));
+    check32(Sem::v_xor_b32, W2, |a, b, _| a & !b | !a & b);
     check32(Sem::v_xnor_b32, W2, |a, b, _| !(a ^ b));
+    // CDNA4 ISA, V_PRNG_B32: a shift register with feedback
+    check32(Sem::v_prng_b32, W1, |a, _, _| {
+        (u64::from(a) * 2) as u32 ^ if a >= 1 << 31 { 197 } else { 0 }
+    });
     check32(Sem::v_bfi_b32, W3, |a, b, c| {
         (0..32).fold(0, |r, i| {
             r | (if a >> i & 1 == 1 { b } else { c } >> i & 1) << i
@@ -306,6 +313,12 @@ fn minimum_maximum_and_median() {
     check32(Sem::v_min3_u32, W3, |a, b, c| {
         u(a).min(u(b)).min(u(c)) as u32
     });
+    check32(Sem::v_max3_u32, W3, |a, b, c| {
+        u(a).max(u(b)).max(u(c)) as u32
+    });
+    check32(Sem::v_min3_i32, W3, |a, b, c| {
+        i(a).min(i(b)).min(i(c)) as u32
+    });
     check32(Sem::v_max3_i32, W3, |a, b, c| {
         i(a).max(i(b)).max(i(c)) as u32
     });
@@ -360,6 +373,8 @@ fn operations_on_16_bits_ignore_the_upper_half_and_clear_it() {
     check32(Sem::v_xor_b16, W2, |a, b, _| (a ^ b) & 0xffff);
     check32(Sem::v_mul_lo_u16, W2, |a, b, _| wrap(u(a) * u(b), 16));
     check32(Sem::v_min_i16, W2, |a, b, _| wrap(i(a).min(i(b)), 16));
+    check32(Sem::v_max_i16, W2, |a, b, _| wrap(i(a).max(i(b)), 16));
+    check32(Sem::v_min_u16, W2, |a, b, _| wrap(u(a).min(u(b)), 16));
     check32(Sem::v_max_u16, W2, |a, b, _| wrap(u(a).max(u(b)), 16));
     check32(Sem::v_lshlrev_b16, W2, |a, b, _| wrap(u(b) << (a % 16), 16));
     check32(Sem::v_lshrrev_b16, W2, |a, b, _| wrap(u(b) >> (a % 16), 16));

@@ -6,6 +6,7 @@ use super::matrix_whole::{Sum, Unrounded, Whole};
 use super::op_wave::{Random, TestWave};
 use crate::isa::Sem;
 use crate::runtime::emulated::cu::microop::imm_flags;
+use crate::runtime::emulated::cu::simd::small_float::{E4M3, E5M2};
 use crate::runtime::emulated::cu::simd::{Portable, SimdLevel, Vector};
 use crate::runtime::emulated::cu::testing::levels;
 use crate::runtime::emulated::cu::wave::DotModel;
@@ -119,6 +120,72 @@ fn quick_sums_are_the_exact_ones() {
         }
     }
     assert!(finite > 50_000);
+}
+
+/// A register full of elements of 1 (`two`: of 2), or the first of two registers that an element takes.
+fn ones(kind: Kind, two: bool) -> u32 {
+    let code = |one: u32, of_two: u32| if two { of_two } else { one };
+    match kind {
+        Kind::F32 | Kind::Xf32 => code(0x3f80_0000, 0x4000_0000),
+        Kind::F16 => code(0x3c00_3c00, 0x4000_4000),
+        Kind::Bf16 => code(0x3f80_3f80, 0x4000_4000),
+        Kind::Fp8 => code(0x4040_4040, 0x4848_4848),
+        Kind::Bf8 => code(0x4040_4040, 0x4444_4444),
+        Kind::I8 => code(0x0101_0101, 0x0202_0202),
+        Kind::Small(format) if format == E4M3 => code(0x3838_3838, 0x4040_4040),
+        Kind::Small(format) if format == E5M2 => code(0x3c3c_3c3c, 0x4040_4040),
+        _ => panic!("{kind:?} is no format of these shapes"),
+    }
+}
+
+#[test]
+fn every_shape_counts_its_terms_in_its_formats() {
+    for (name, shape) in SHAPES {
+        let sem = Sem::ALL
+            .into_iter()
+            .find(|sem| sem.name() == *name)
+            .unwrap();
+        let integers = shape.a == Kind::I8;
+        let number = |value: u32| {
+            if integers {
+                value
+            } else {
+                (value as f32).to_bits()
+            }
+        };
+        for level in levels() {
+            let mut wave = TestWave::new(64, 128);
+            wave.env.dot_model = DotModel::Cdna3;
+            wave.env.gfx_major = 9;
+            let registers = shape.registers() as u32;
+            // of a sparse operation the accumulator is D, and the index says that each four hold their first two
+            let accumulator = if shape.sparse { 64 } else { 32 };
+            for lane in 0..64 {
+                for register in 0..16 {
+                    let (a, b) = (wave.v(register), wave.v(16 + register));
+                    wave.set(a, lane, ones(shape.a, false));
+                    wave.set(b, lane, ones(shape.b, true));
+                }
+                let index = wave.v(32);
+                wave.set(index, lane, 0x4444_4444);
+                for register in 0..registers {
+                    let c = wave.v(accumulator + register);
+                    wave.set(c, lane, number(100 + register));
+                }
+            }
+            let op = wave.op(wave.v(64), &[wave.v(0), wave.v(16), wave.v(32)]);
+            wave.operate(level, sem, op);
+            let terms = if shape.sparse { shape.k / 2 } else { shape.k } as u32;
+            for register in 0..registers {
+                for lane in 0..64 {
+                    let d = wave.v(64 + register);
+                    let got = wave.get(d, lane);
+                    let want = number(100 + register + 2 * terms);
+                    assert_eq!(got, want, "{name} on {level:?}, register {register}");
+                }
+            }
+        }
+    }
 }
 
 /// A spread of whole numbers, of which no sum is rounded.

@@ -164,7 +164,7 @@ fn f64_arithmetic_agrees_with_the_host() {
 }
 
 /// Minimum by AMD's pseudocode, in terms of f64 values.
-fn extremum(
+pub(super) fn extremum(
     x: &[u64],
     ieee: bool,
     second: bool,
@@ -249,7 +249,7 @@ fn minimum_and_maximum_follow_the_documents() {
 }
 
 /// The f16 nearest to `numerator * 2^exponent`, by 128-bit integers.
-fn nearest_f16(numerator: i128, exponent: i32, zero_negative: bool) -> u64 {
+pub(super) fn nearest_f16(numerator: i128, exponent: i32, zero_negative: bool) -> u64 {
     let sign = if numerator < 0 || numerator == 0 && zero_negative {
         0x8000
     } else {

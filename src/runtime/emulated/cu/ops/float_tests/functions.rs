@@ -36,7 +36,7 @@ fn vectors_printed_in_the_cdna3_document() {
 }
 
 /// Distance of two f32 in units in the last place; NaNs are equal.
-fn ulps(a: u32, b: u32) -> u32 {
+pub(super) fn ulps(a: u32, b: u32) -> u32 {
     let key = |a: u32| {
         if a & 0x8000_0000 != 0 {
             -i64::from(a & 0x7fff_ffff)
@@ -51,7 +51,7 @@ fn ulps(a: u32, b: u32) -> u32 {
 }
 
 /// Results of a one-operand operation, which must be the same on every back end.
-fn unary(sem: Sem, inputs: &[u32]) -> Vec<u32> {
+pub(super) fn unary(sem: Sem, inputs: &[u32]) -> Vec<u32> {
     let mut first: Option<Vec<u32>> = None;
     for level in levels() {
         let mut wave = TestWave::new(64, 4);

@@ -181,3 +181,55 @@ fn numbers_and_minima_of_three_operands() {
         });
     }
 }
+
+#[test]
+fn numbers_and_minima_of_packed_operands() {
+    type Two = fn(Format, u64, u64, bool) -> u64;
+    let (number, strict): (Two, Two) = (Format::number, Format::strict);
+    let packed = |inputs: Vec<Vec<u64>>| -> Vec<Vec<u64>> {
+        let shifted = inputs.iter().skip(5).chain(&inputs[..5]);
+        let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
+            low.iter().zip(high).map(|(l, h)| l | h << 16).collect()
+        };
+        inputs.iter().zip(shifted).map(both).collect()
+    };
+    let halves = |x: &[u64], f: &dyn Fn(&[u64]) -> u64| {
+        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
+        let high: Vec<u64> = x.iter().map(|bits| bits >> 16).collect();
+        f(&low) | f(&high) << 16
+    };
+    for (two, three, f, greatest) in [
+        (Sem::v_pk_min_num_f16, Sem::v_pk_min3_num_f16, number, false),
+        (Sem::v_pk_max_num_f16, Sem::v_pk_max3_num_f16, number, true),
+        (Sem::v_pk_minimum_f16, Sem::v_pk_minimum3_f16, strict, false),
+        (Sem::v_pk_maximum_f16, Sem::v_pk_maximum3_f16, strict, true),
+    ] {
+        Case::new(two, 1, &[1, 1]).check(&packed(pairs(F16)), |x| {
+            halves(x, &|x| f(F16, x[0], x[1], greatest))
+        });
+        Case::new(three, 1, &[1, 1, 1]).check(&packed(triples(F16)), |x| {
+            halves(x, &|x| f(F16, f(F16, x[0], x[1], greatest), x[2], greatest))
+        });
+    }
+}
+
+#[test]
+fn the_median_is_the_number_between_the_others() {
+    for (sem, format) in [(Sem::v_med3_num_f32, F32), (Sem::v_med3_num_f16, F16)] {
+        Case::new(sem, 1, &[1, 1, 1]).check(&triples(format), |x| {
+            if x.iter().any(|bits| format.is_nan(*bits)) {
+                let two = format.number(x[0], x[1], false);
+                return format.number(two, x[2], false);
+            }
+            // the documents leave out the first that equals the greatest, whatever its sign if that is zero
+            let value = |bits: u64| match format.magnitude(bits) {
+                0 => 0,
+                _ => format.order(bits),
+            };
+            let greatest = x.iter().map(|bits| value(*bits)).max().unwrap();
+            let first = x.iter().position(|bits| value(*bits) == greatest).unwrap();
+            let others: Vec<u64> = (0..3).filter(|i| *i != first).map(|i| x[i]).collect();
+            format.number(others[0], others[1], true)
+        });
+    }
+}

@@ -1,0 +1,483 @@
+//! Forms that instructions of some families have of operations that the other files check: operands from literals, older
+//! rounding, two at once, results in half a register.
+use super::arithmetic::{extremum, nearest_f16};
+use super::functions::{ulps, unary};
+use super::*;
+
+/// The sum of two f16, rounded once.
+fn sum16(a: u64, b: u64) -> u64 {
+    let sum = h(a) + h(b);
+    let exact = || nearest_f16(fixed16(a) + fixed16(b), -24, sum.is_sign_negative());
+    nan_rule16(&[a, b], exact, sum)
+}
+
+/// Their product, rounded once.
+fn product16(a: u64, b: u64) -> u64 {
+    let product = h(a) * h(b);
+    let exact = || nearest_f16(fixed16(a) * fixed16(b), -48, product.is_sign_negative());
+    nan_rule16(&[a, b], exact, product)
+}
+
+fn fma16(x: &[u64]) -> u64 {
+    let host = h(x[0]).mul_add(h(x[1]), h(x[2]));
+    let exact = || fixed16(x[0]) * fixed16(x[1]) + (fixed16(x[2]) << 24);
+    nan_rule16(
+        x,
+        || nearest_f16(exact(), -48, host.is_sign_negative()),
+        host,
+    )
+}
+
+fn fma32(x: &[u64]) -> u64 {
+    nan_rule32(x, f(x[0]).mul_add(f(x[1]), f(x[2])))
+}
+
+fn flush(bits: u64) -> u64 {
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
+}
+
+/// Multiplies, rounds, adds, rounds, without denormals.
+fn mad32(x: &[u64]) -> u64 {
+    let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
+    let product = flush(nan_rule32(&x[..2], f(x[0]) * f(x[1])));
+    flush(nan_rule32(&[product, x[2]], f(product) + f(x[2])))
+}
+
+fn tied(sem: Sem) -> Case {
+    Case {
+        tied: true,
+        ..Case::new(sem, 1, &[1, 1, 1])
+    }
+}
+
+#[test]
+fn differences_and_unfused_sums_of_f16() {
+    let two = grid16(2);
+    let negative = |a: u64| if h(a).is_nan() { a } else { a ^ 0x8000 };
+    Case::new(Sem::v_sub_f16, 1, &[1, 1]).check(&two, |x| sum16(x[0], negative(x[1])));
+    Case::new(Sem::v_subrev_f16, 1, &[1, 1]).check(&two, |x| sum16(x[1], negative(x[0])));
+    let three = grid16(3);
+    let mad = |x: &[u64]| sum16(product16(x[0], x[1]), x[2]);
+    for sem in [
+        Sem::v_mad_f16,
+        Sem::v_mad_legacy_f16,
+        Sem::v_madmk_f16,
+        Sem::v_madak_f16,
+    ] {
+        Case::new(sem, 1, &[1, 1, 1]).check(&three, mad);
+    }
+    tied(Sem::v_mac_f16).check(&three, mad);
+    for sem in [Sem::v_fma_legacy_f16, Sem::v_fmamk_f16, Sem::v_fmaak_f16] {
+        Case::new(sem, 1, &[1, 1, 1]).check(&three, fma16);
+    }
+}
+
+#[test]
+fn sums_of_f32_with_literals_and_with_zeros_that_win() {
+    let three = grid32(3);
+    Case::new(Sem::v_fmamk_f32, 1, &[1, 1, 1]).check(&three, fma32);
+    for sem in [Sem::v_madmk_f32, Sem::v_madak_f32] {
+        Case::new(sem, 1, &[1, 1, 1]).check(&three, mad32);
+    }
+    let dx9 = |x: &[u64]| {
+        if f(x[0]) == 0.0 || f(x[1]) == 0.0 {
+            nan_rule32(&x[2..], 0.0 + f(x[2]))
+        } else {
+            fma32(x)
+        }
+    };
+    Case::new(Sem::v_fma_dx9_zero_f32, 1, &[1, 1, 1]).check(&three, dx9);
+    tied(Sem::v_fmac_dx9_zero_f32).check(&three, dx9);
+    // RDNA3 ISA, V_MULLIT_F32
+    Case::new(Sem::v_mullit_f32, 1, &[1, 1, 1]).check(&three, |x| {
+        let [a, b, c] = [0, 1, 2].map(|i| f(x[i]));
+        if b.is_nan() || b <= -f32::MAX || c.is_nan() || c <= 0.0 {
+            u64::from((-f32::MAX).to_bits())
+        } else {
+            nan_rule32(&x[..2], a * b)
+        }
+    });
+}
+
+#[test]
+fn two_f32_at_once() {
+    let pairs = |inputs: Vec<Vec<u64>>| -> Vec<Vec<u64>> {
+        let shifted = inputs.iter().skip(7).chain(&inputs[..7]);
+        let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
+            low.iter().zip(high).map(|(l, h)| l | h << 32).collect()
+        };
+        inputs.iter().zip(shifted).map(both).collect()
+    };
+    let each = |x: &[u64], f: fn(&[u64]) -> u64| {
+        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff_ffff).collect();
+        let high: Vec<u64> = x.iter().map(|bits| bits >> 32).collect();
+        f(&low) | f(&high) << 32
+    };
+    let (two, three) = (pairs(grid32(2)), pairs(grid32(3)));
+    Case::new(Sem::v_pk_add_f32, 2, &[2, 2])
+        .check(&two, |x| each(x, |x| nan_rule32(x, f(x[0]) + f(x[1]))));
+    Case::new(Sem::v_pk_mul_f32, 2, &[2, 2])
+        .check(&two, |x| each(x, |x| nan_rule32(x, f(x[0]) * f(x[1]))));
+    Case::new(Sem::v_pk_fma_f32, 2, &[2, 2, 2]).check(&three, |x| each(x, fma32));
+}
+
+#[test]
+fn two_f16_at_once() {
+    let pairs = |inputs: Vec<Vec<u64>>| -> Vec<Vec<u64>> {
+        let shifted = inputs.iter().skip(7).chain(&inputs[..7]);
+        let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
+            low.iter().zip(high).map(|(l, h)| l | h << 16).collect()
+        };
+        inputs.iter().zip(shifted).map(both).collect()
+    };
+    let each = |x: &[u64], f: &dyn Fn(&[u64]) -> u64| {
+        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
+        let high: Vec<u64> = x.iter().map(|bits| bits >> 16).collect();
+        f(&low) | f(&high) << 16
+    };
+    let two = pairs(grid16(2));
+    let check = |sem, f: &dyn Fn(&[u64]) -> u64| {
+        Case::new(sem, 1, &[1, 1]).check(&two, |x| each(x, f));
+    };
+    check(Sem::v_pk_add_f16, &|x| sum16(x[0], x[1]));
+    check(Sem::v_pk_mul_f16, &|x| product16(x[0], x[1]));
+    check(Sem::v_pk_min_f16, &|x| {
+        extremum(x, false, false, false, 0x200, h)
+    });
+    check(Sem::v_pk_max_f16, &|x| {
+        extremum(x, false, false, true, 0x200, h)
+    });
+    tied(Sem::v_pk_fmac_f16).check(&pairs(grid16(3)), |x| each(x, &fma16));
+    Case::new(Sem::v_pack_b32_f16, 1, &[1, 1])
+        .check(&two, |x| x[0] & 0xffff | x[1] << 16 & 0xffff_0000);
+}
+
+#[test]
+fn minima_of_three_and_their_mixtures() {
+    let least = |a, b| extremum(&[a, b], false, false, false, QUIET32, |a| f64::from(f(a)));
+    let most = |a, b| extremum(&[a, b], false, false, true, QUIET32, |a| f64::from(f(a)));
+    let three = grid32(3);
+    let check =
+        |sem, f: &dyn Fn(&[u64]) -> u64| Case::new(sem, 1, &[1, 1, 1]).check(&three, |x| f(x));
+    check(Sem::v_min3_f32, &|x| least(least(x[0], x[1]), x[2]));
+    check(Sem::v_max3_f32, &|x| most(most(x[0], x[1]), x[2]));
+    check(Sem::v_minmax_f32, &|x| most(least(x[0], x[1]), x[2]));
+    check(Sem::v_maxmin_f32, &|x| least(most(x[0], x[1]), x[2]));
+    let least = |a, b| extremum(&[a, b], false, false, false, 0x200, h);
+    let most = |a, b| extremum(&[a, b], false, false, true, 0x200, h);
+    let three = grid16(3);
+    let check =
+        |sem, f: &dyn Fn(&[u64]) -> u64| Case::new(sem, 1, &[1, 1, 1]).check(&three, |x| f(x));
+    check(Sem::v_min3_f16, &|x| least(least(x[0], x[1]), x[2]));
+    check(Sem::v_max3_f16, &|x| most(most(x[0], x[1]), x[2]));
+    check(Sem::v_minmax_f16, &|x| most(least(x[0], x[1]), x[2]));
+    check(Sem::v_maxmin_f16, &|x| least(most(x[0], x[1]), x[2]));
+    check(Sem::v_med3_f16, &|x| {
+        if x.iter().any(|bits| h(*bits).is_nan()) {
+            return least(least(x[0], x[1]), x[2]);
+        }
+        // the documents leave out the first that equals the greatest, whatever its sign if that is zero
+        let greatest = h(most(most(x[0], x[1]), x[2]));
+        let first = x.iter().position(|bits| h(*bits) == greatest).unwrap();
+        let others: Vec<u64> = (0..3).filter(|i| *i != first).map(|i| x[i]).collect();
+        most(others[0], others[1])
+    });
+}
+
+#[test]
+fn mixed_precision_goes_to_one_half_and_keeps_the_other() {
+    let numbers: Vec<Vec<u64>> = grid32(3)
+        .into_iter()
+        .filter(|x| !f(fma32(x)).is_nan() && !f(mad32(x)).is_nan())
+        .collect();
+    let half = |bits: u64| u64::from(half::f16::from_f32(f(bits)).to_bits());
+    let low = |bits: u64| u64::from(UNTOUCHED) & 0xffff_0000 | half(bits);
+    let high = |bits: u64| u64::from(UNTOUCHED) & 0xffff | half(bits) << 16;
+    let case = |sem| Case::new(sem, 1, &[1, 1, 1]);
+    case(Sem::v_fma_mixlo_f16).check(&numbers, |x| low(fma32(x)));
+    case(Sem::v_fma_mixhi_f16).check(&numbers, |x| high(fma32(x)));
+    case(Sem::v_mad_mix_f32).check(&numbers, mad32);
+    case(Sem::v_mad_mixlo_f16).check(&numbers, |x| low(mad32(x)));
+    case(Sem::v_mad_mixhi_f16).check(&numbers, |x| high(mad32(x)));
+}
+
+#[test]
+fn scaled_and_split_numbers() {
+    // 2^S1 with S1 of 16 bits; f64 holds the exact product of what does not vanish
+    let powers = [
+        0u64, 1, 2, 10, 15, 16, 24, 40, 0x7fff, 0xffff, 0xfff6, 0xfff0, 0xffe8, 0xffe7, 0x8000,
+    ];
+    let inputs: Vec<Vec<u64>> = grid16(1)
+        .iter()
+        .flat_map(|a| powers.map(|power| vec![a[0], power]))
+        .collect();
+    Case::new(Sem::v_ldexp_f16, 1, &[1, 1]).check(&inputs, |x| {
+        let power = i32::from(x[1] as u16 as i16).clamp(-200, 200);
+        let scaled = h(x[0]) * 2f64.powi(power);
+        let finite = || u64::from(half::f16::from_f64(scaled).to_bits());
+        nan_rule16(&x[..1], finite, scaled)
+    });
+    Case::new(Sem::v_frexp_mant_f64, 2, &[2]).check(&grid64(1), |x| {
+        let a = d(x[0]);
+        if a.is_finite() {
+            libm::frexp(a).0.to_bits()
+        } else {
+            nan_rule64(x, a)
+        }
+    });
+}
+
+#[test]
+fn special_quotients_of_f16() {
+    // RDNA3 ISA, V_DIV_FIXUP_F16: S0 the quotient, S1 the denominator, S2 the numerator
+    let reference = |x: &[u64]| {
+        let (quotient, below, above) = (x[0], h(x[1]), h(x[2]));
+        let sign = (x[1] ^ x[2]) & 0x8000;
+        if above.is_nan() {
+            x[2] | 0x200
+        } else if below.is_nan() {
+            x[1] | 0x200
+        } else if below == 0.0 && above == 0.0 || below.is_infinite() && above.is_infinite() {
+            0xfe00
+        } else if below == 0.0 || above.is_infinite() {
+            sign | 0x7c00
+        } else if below.is_infinite() || above == 0.0 {
+            sign
+        } else {
+            sign | quotient & 0x7fff
+        }
+    };
+    for sem in [Sem::v_div_fixup_f16, Sem::v_div_fixup_legacy_f16] {
+        Case::new(sem, 1, &[1, 1, 1]).check(&grid16(3), reference);
+    }
+}
+
+#[test]
+fn packed_conversions_of_f16_and_f32() {
+    let norm = |scale: f64, least: f64, x: f64| {
+        if x.is_nan() {
+            0
+        } else {
+            u64::from((x.clamp(least, 1.0) * scale).round_ties_even() as i64 as u16)
+        }
+    };
+    let two = grid16(2);
+    Case::new(Sem::v_cvt_pk_norm_i16_f16, 1, &[1, 1]).check(&two, |x| {
+        norm(32767.0, -1.0, h(x[0])) | norm(32767.0, -1.0, h(x[1])) << 16
+    });
+    Case::new(Sem::v_cvt_pk_norm_u16_f16, 1, &[1, 1]).check(&two, |x| {
+        norm(65535.0, 0.0, h(x[0])) | norm(65535.0, 0.0, h(x[1])) << 16
+    });
+    let two = grid32(2);
+    Case::new(Sem::v_cvt_pk_norm_u16_f32, 1, &[1, 1]).check(&two, |x| {
+        norm(65535.0, 0.0, f64::from(f(x[0]))) | norm(65535.0, 0.0, f64::from(f(x[1]))) << 16
+    });
+    let numbers: Vec<Vec<u64>> = two
+        .into_iter()
+        .filter(|x| x.iter().all(|bits| !f(*bits).is_nan()))
+        .collect();
+    let half = |bits: u64| u64::from(half::f16::from_f32(f(bits)).to_bits());
+    Case::new(Sem::v_cvt_pk_f16_f32, 1, &[1, 1]).check(&numbers, |x| half(x[0]) | half(x[1]) << 16);
+}
+
+#[test]
+fn places_on_a_cube() {
+    // RDNA3 ISA, V_CUBEID_F32 and its neighbours
+    let numbers: Vec<Vec<u64>> = grid32(3)
+        .into_iter()
+        .filter(|x| x.iter().all(|bits| f(*bits).is_finite()))
+        .collect();
+    let axis = |x: &[u64]| {
+        let [a, b, c] = [0, 1, 2].map(|i| f(x[i]).abs());
+        if c >= a && c >= b {
+            2
+        } else {
+            usize::from(b >= a)
+        }
+    };
+    let negate = |bits: u64| bits ^ 0x8000_0000;
+    let case = |sem| Case::new(sem, 1, &[1, 1, 1]);
+    case(Sem::v_cubeid_f32).check(&numbers, |x| {
+        let face = 2 * axis(x) + usize::from(f(x[axis(x)]) < 0.0);
+        u64::from((face as f32).to_bits())
+    });
+    case(Sem::v_cubesc_f32).check(&numbers, |x| match axis(x) {
+        2 if f(x[2]) < 0.0 => negate(x[0]),
+        0 if f(x[0]) < 0.0 => x[2],
+        0 => negate(x[2]),
+        _ => x[0],
+    });
+    case(Sem::v_cubetc_f32).check(&numbers, |x| match axis(x) {
+        1 if f(x[1]) < 0.0 => negate(x[2]),
+        1 => x[2],
+        _ => negate(x[1]),
+    });
+    case(Sem::v_cubema_f32).check(&numbers, |x| u64::from((2.0 * f(x[axis(x)])).to_bits()));
+}
+
+#[test]
+fn functions_under_other_names() {
+    let mut random = Random(0x600d_cafe_1234_4321);
+    let mut inputs = EDGES.to_vec();
+    inputs.extend((0..10_000).map(|_| {
+        let bits = random.next() as u32;
+        bits & 0x80ff_ffff | (0x3c + (bits >> 24 & 7)) << 24
+    }));
+    type Reference = fn(f64) -> f64;
+    let functions: [(Sem, Reference); 3] = [
+        (Sem::v_rcp_iflag_f32, |x| 1.0 / x),
+        (Sem::v_exp_legacy_f32, f64::exp2),
+        (Sem::v_log_legacy_f32, f64::log2),
+    ];
+    for (sem, reference) in functions {
+        for (&input, got) in inputs.iter().zip(unary(sem, &inputs)) {
+            let x = f64::from(f(flush(input.into())));
+            let want = flush((reference(x) as f32).to_bits().into()) as u32;
+            let name = sem.name();
+            assert!(ulps(got, want) <= 1, "{name} of {input:#x}: {got:#x}");
+        }
+    }
+}
+
+#[test]
+fn functions_of_every_bf16() {
+    type Reference = fn(f64) -> f64;
+    let turns = |x: f64| (x - x.round_ties_even()) * std::f64::consts::TAU;
+    let functions: [(Sem, Reference); 5] = [
+        (Sem::v_rcp_bf16, |x| 1.0 / x),
+        (Sem::v_rsq_bf16, |x| 1.0 / x.sqrt()),
+        (Sem::v_sqrt_bf16, f64::sqrt),
+        (Sem::v_exp_bf16, f64::exp2),
+        (Sem::v_log_bf16, f64::log2),
+    ];
+    let inputs: Vec<u32> = (0..=0xffff).collect();
+    let wide = |bits: u32| f64::from(f32::from_bits(bits << 16));
+    let check = |sem: Sem, input: u32, got: u32, want: f64| {
+        let name = sem.name();
+        assert!(got <= 0xffff, "{name} of {input:#x}: {got:#x}");
+        if want.is_nan() {
+            assert!(wide(got).is_nan(), "{name} of {input:#x}: {got:#x}");
+            return;
+        }
+        let nearest = half::bf16::from_f64(want);
+        let denormal = nearest.to_f64().abs() < f64::from(f32::MIN_POSITIVE);
+        let near = ulps(got << 16, u32::from(nearest.to_bits()) << 16) <= 1 << 16;
+        let flushed = denormal && got & 0x7fff == 0;
+        assert!(
+            near || flushed,
+            "{name} of {input:#x}: {got:#x}, want {want:e}"
+        );
+    };
+    for (sem, reference) in functions {
+        for (&input, got) in inputs.iter().zip(unary(sem, &inputs)) {
+            let x = wide(input);
+            // denormal operands count as zeros
+            let x = if x.abs() < f64::from(f32::MIN_POSITIVE) {
+                0f64.copysign(x)
+            } else {
+                x
+            };
+            check(sem, input, got, reference(x));
+        }
+    }
+    for (sem, sine) in [(Sem::v_sin_bf16, true), (Sem::v_cos_bf16, false)] {
+        for (&input, got) in inputs.iter().zip(unary(sem, &inputs)) {
+            let x = turns(wide(input));
+            let want = if sine { x.sin() } else { x.cos() };
+            // a true zero is tiny in the host's arithmetic
+            let tiny = want.abs() < 1e-12 && wide(input).abs() > 1e-10;
+            check(sem, input, got, if tiny { 0.0 } else { want });
+        }
+    }
+}
+
+/// A number of CDNA3's FP8 (four bits of exponent) or BF8 (five); of 0x80 NaN.
+fn fnuz(code: u64, exponent_bits: u32) -> f64 {
+    let fraction_bits = 7 - exponent_bits;
+    if code == 0x80 {
+        return f64::NAN;
+    }
+    let fraction = (code & ((1 << fraction_bits) - 1)) as f64 / f64::from(1u32 << fraction_bits);
+    let exponent = (code >> fraction_bits & ((1 << exponent_bits) - 1)) as i32;
+    let bias = 1 << (exponent_bits - 1);
+    let magnitude = match exponent {
+        0 => fraction * 2f64.powi(1 - bias),
+        _ => (1.0 + fraction) * 2f64.powi(exponent - bias),
+    };
+    if code & 0x80 != 0 {
+        -magnitude
+    } else {
+        magnitude
+    }
+}
+
+#[test]
+fn eight_bit_floats_of_cdna3() {
+    let codes: Vec<Vec<u64>> = (0..=0xff)
+        .filter(|code| *code != 0x80)
+        .map(|code| vec![code | (code ^ 0x7f) << 8 & 0xff00])
+        .filter(|x| x[0] >> 8 != 0x80)
+        .collect();
+    let single = |code: u64, bits: u32| u64::from((fnuz(code & 0xff, bits) as f32).to_bits());
+    for (sem, pair, to, bits) in [
+        (
+            Sem::v_cvt_f32_fp8,
+            Sem::v_cvt_pk_f32_fp8,
+            Sem::v_cvt_pk_fp8_f32,
+            4,
+        ),
+        (
+            Sem::v_cvt_f32_bf8,
+            Sem::v_cvt_pk_f32_bf8,
+            Sem::v_cvt_pk_bf8_f32,
+            5,
+        ),
+    ] {
+        let case = |sem, result, operands: &[u32]| Case {
+            gfx_major: 9,
+            ..Case::new(sem, result, operands)
+        };
+        case(sem, 1, &[1]).check(&codes, |x| single(x[0], bits));
+        case(pair, 2, &[1]).check(&codes, |x| {
+            single(x[0], bits) | single(x[0] >> 8, bits) << 32
+        });
+        // every number, the middles between neighbours, and what lies beside them
+        let mut numbers: Vec<f64> = (0..0x80).map(|code| fnuz(code, bits)).collect();
+        let middles: Vec<f64> = numbers
+            .windows(2)
+            .map(|two| (two[0] + two[1]) / 2.0)
+            .collect();
+        numbers.extend(middles);
+        let inputs: Vec<Vec<u64>> = numbers
+            .iter()
+            .flat_map(|x| {
+                let bits = (*x as f32).to_bits();
+                [bits.saturating_sub(1), bits, bits + 1]
+            })
+            .map(|bits| vec![u64::from(bits), u64::from(bits | 0x8000_0000)])
+            .collect();
+        // the nearest code, an even one of two; there is no negative zero
+        let nearest = |number: u64| {
+            let x = f64::from(f(number));
+            let distance = |code: u64| (fnuz(code, bits) - x.abs()).abs();
+            let order = |a: &u64, b: &u64| {
+                let by_distance = distance(*a).total_cmp(&distance(*b));
+                by_distance.then((a & 1).cmp(&(b & 1)))
+            };
+            let code = (0..0x80).min_by(order).unwrap();
+            if x < 0.0 && code != 0 {
+                code | 0x80
+            } else {
+                code
+            }
+        };
+        case(to, 1, &[1, 1]).check(&inputs, |x| {
+            let codes = nearest(x[0]) | nearest(x[1]) << 8;
+            u64::from(UNTOUCHED) & 0xffff_0000 | codes
+        });
+    }
+}
