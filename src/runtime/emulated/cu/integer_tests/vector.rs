@@ -127,6 +127,7 @@ fn packed(a: u32, b: u32, c: u32, f: impl Fn(u32, u32, u32) -> u32) -> u32 {
 fn moves_and_bit_patterns() {
     check32(Sem::v_mov_b32, W1, |a, _, _| a);
     check32(Sem::v_accvgpr_mov_b32, W1, |a, _, _| a);
+    check32(Sem::v_accvgpr_read_b32, W1, |a, _, _| a);
     check32(Sem::v_not_b32, W1, |a, _, _| !a);
     check32(Sem::v_bfrev_b32, W1, |a, _, _| {
         (0..32).fold(0, |r, i| r | (a >> i & 1) << (31 - i))

@@ -119,6 +119,12 @@ fn compares_and_classes_are_exact() {
                 let op = wave.op(mask, &[a, b]);
                 wave.operate(level, sem, op);
                 assert_eq!(wave.scalar(mask), 1 << class, "{} of {bits:#x}", sem.name());
+                if sem == Sem::v_cmp_class_f64 {
+                    let exec = Slot::scalar(layout::EXEC);
+                    wave.operate(level, Sem::v_cmpx_class_f64, op);
+                    assert_eq!(wave.scalar(exec), 1 << class, "EXEC of {bits:#x}");
+                    wave.set_scalar64(exec, 0xffff_ffff);
+                }
             }
         }
     }

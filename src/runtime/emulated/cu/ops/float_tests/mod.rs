@@ -13,6 +13,7 @@ use crate::runtime::emulated::cu::wave::layout;
 mod arithmetic;
 mod compare;
 mod convert;
+mod eight_bits;
 mod forms;
 mod functions;
 mod minima;
