@@ -6,6 +6,8 @@
 //! number in units 12 bits below the largest exponent of its matrix, no product has a bit there. An accumulator that is a
 //! whole number of the products' unit, and not so large that the sum beside it would lose bits, is not cut either: what is
 //! left of the model is one exact sum, rounded to nearest even.
+//!
+//! The chains of dot products of RDNA round at every step; [`Unrounded`] are those whose every step f32 holds.
 use super::matrix_panels::{Cross, Panel, Run};
 use crate::runtime::emulated::cu::simd::Vector;
 

@@ -1,6 +1,57 @@
 //! Sums, products, FMAs, minima, dot products.
 use super::*;
 
+/// The sum of two f16, rounded once.
+pub(super) fn sum16(a: u64, b: u64) -> u64 {
+    let sum = h(a) + h(b);
+    let exact = || nearest_f16(fixed16(a) + fixed16(b), -24, sum.is_sign_negative());
+    nan_rule16(&[a, b], exact, sum)
+}
+
+/// Their product, rounded once.
+pub(super) fn product16(a: u64, b: u64) -> u64 {
+    let product = h(a) * h(b);
+    let exact = || nearest_f16(fixed16(a) * fixed16(b), -48, product.is_sign_negative());
+    nan_rule16(&[a, b], exact, product)
+}
+
+pub(super) fn fma16(x: &[u64]) -> u64 {
+    let host = h(x[0]).mul_add(h(x[1]), h(x[2]));
+    let exact = || fixed16(x[0]) * fixed16(x[1]) + (fixed16(x[2]) << 24);
+    nan_rule16(
+        x,
+        || nearest_f16(exact(), -48, host.is_sign_negative()),
+        host,
+    )
+}
+
+pub(super) fn fma32(x: &[u64]) -> u64 {
+    nan_rule32(x, f(x[0]).mul_add(f(x[1]), f(x[2])))
+}
+
+pub(super) fn flush(bits: u64) -> u64 {
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
+}
+
+/// Multiplies, rounds, adds, rounds, without denormals.
+pub(super) fn mad32(x: &[u64]) -> u64 {
+    let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
+    let product = flush(nan_rule32(&x[..2], f(x[0]) * f(x[1])));
+    flush(nan_rule32(&[product, x[2]], f(product) + f(x[2])))
+}
+
+/// A case of three operands whose last is the destination.
+pub(super) fn tied(sem: Sem) -> Case {
+    Case {
+        tied: true,
+        ..Case::new(sem, 1, &[1, 1, 1])
+    }
+}
+
 #[test]
 fn f32_arithmetic_agrees_with_the_host() {
     let two = grid32(2);
@@ -20,28 +71,11 @@ fn f32_arithmetic_agrees_with_the_host() {
             nan_rule32(x, f(x[0]) * f(x[1]))
         }
     });
-    let fma = |x: &[u64]| nan_rule32(x, f(x[0]).mul_add(f(x[1]), f(x[2])));
-    Case::new(Sem::v_fma_f32, 1, &[1, 1, 1]).check(&three, fma);
-    Case::new(Sem::v_fmaak_f32, 1, &[1, 1, 1]).check(&three, fma);
-    let tied = |sem| Case {
-        tied: true,
-        ..Case::new(sem, 1, &[1, 1, 1])
-    };
-    tied(Sem::v_fmac_f32).check(&three, fma);
-    let flush = |bits: u64| {
-        if bits & 0x7f80_0000 == 0 {
-            bits & 0x8000_0000
-        } else {
-            bits
-        }
-    };
-    let mad = |x: &[u64]| {
-        let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
-        let product = flush(nan_rule32(&x[..2], f(x[0]) * f(x[1])));
-        flush(nan_rule32(&[product, x[2]], f(product) + f(x[2])))
-    };
-    Case::new(Sem::v_mad_f32, 1, &[1, 1, 1]).check(&three, mad);
-    tied(Sem::v_mac_f32).check(&three, mad);
+    Case::new(Sem::v_fma_f32, 1, &[1, 1, 1]).check(&three, fma32);
+    Case::new(Sem::v_fmaak_f32, 1, &[1, 1, 1]).check(&three, fma32);
+    tied(Sem::v_fmac_f32).check(&three, fma32);
+    Case::new(Sem::v_mad_f32, 1, &[1, 1, 1]).check(&three, mad32);
+    tied(Sem::v_mac_f32).check(&three, mad32);
     // the DX9 rule: zero times anything is zero
     let legacy = |x: &[u64]| {
         let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
@@ -296,37 +330,8 @@ pub(super) fn nearest_f16(numerator: i128, exponent: i32, zero_negative: bool) -
 #[test]
 fn f16_arithmetic_is_rounded_once() {
     let two = grid16(2);
-    Case::new(Sem::v_add_f16, 1, &[1, 1]).check(&two, |x| {
-        let sum = h(x[0]) + h(x[1]);
-        nan_rule16(
-            x,
-            || nearest_f16(fixed16(x[0]) + fixed16(x[1]), -24, sum.is_sign_negative()),
-            sum,
-        )
-    });
-    Case::new(Sem::v_mul_f16, 1, &[1, 1]).check(&two, |x| {
-        let product = h(x[0]) * h(x[1]);
-        nan_rule16(
-            x,
-            || {
-                nearest_f16(
-                    fixed16(x[0]) * fixed16(x[1]),
-                    -48,
-                    product.is_sign_negative(),
-                )
-            },
-            product,
-        )
-    });
-    let fma = |x: &[u64]| {
-        let host = h(x[0]).mul_add(h(x[1]), h(x[2]));
-        let exact = || fixed16(x[0]) * fixed16(x[1]) + (fixed16(x[2]) << 24);
-        nan_rule16(
-            x,
-            || nearest_f16(exact(), -48, host.is_sign_negative()),
-            host,
-        )
-    };
+    Case::new(Sem::v_add_f16, 1, &[1, 1]).check(&two, |x| sum16(x[0], x[1]));
+    Case::new(Sem::v_mul_f16, 1, &[1, 1]).check(&two, |x| product16(x[0], x[1]));
     let mut three = grid16(3);
     // products next to a tie of the sum, where rounding twice would show
     let mut random = Random(42);
@@ -335,16 +340,16 @@ fn f16_arithmetic_is_rounded_once() {
         let a = 0x2c00 | random.next() & 0x07ff;
         three.push(vec![a, 0x3c00 | random.next() & 3, c]);
     }
-    Case::new(Sem::v_fma_f16, 1, &[1, 1, 1]).check(&three, fma);
+    Case::new(Sem::v_fma_f16, 1, &[1, 1, 1]).check(&three, fma16);
     Case {
         tied: true,
         ..Case::new(Sem::v_fmac_f16, 1, &[1, 1, 1])
     }
-    .check(&three, |x| fma(x));
+    .check(&three, fma16);
     // packed: both halves are the same operation
     Case::new(Sem::v_pk_fma_f16, 1, &[1, 1, 1]).check(&three, |x| {
         let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
-        fma(&low) | fma(&[0, 0, 0]) << 16
+        fma16(&low) | fma16(&[0, 0, 0]) << 16
     });
 }
 

@@ -1,58 +1,8 @@
 //! Forms that instructions of some families have of operations that the other files check: operands from literals, older
 //! rounding, two at once, results in half a register.
-use super::arithmetic::{extremum, nearest_f16};
+use super::arithmetic::{extremum, flush, fma16, fma32, mad32, product16, sum16, tied};
 use super::functions::{ulps, unary};
 use super::*;
-
-/// The sum of two f16, rounded once.
-fn sum16(a: u64, b: u64) -> u64 {
-    let sum = h(a) + h(b);
-    let exact = || nearest_f16(fixed16(a) + fixed16(b), -24, sum.is_sign_negative());
-    nan_rule16(&[a, b], exact, sum)
-}
-
-/// Their product, rounded once.
-fn product16(a: u64, b: u64) -> u64 {
-    let product = h(a) * h(b);
-    let exact = || nearest_f16(fixed16(a) * fixed16(b), -48, product.is_sign_negative());
-    nan_rule16(&[a, b], exact, product)
-}
-
-fn fma16(x: &[u64]) -> u64 {
-    let host = h(x[0]).mul_add(h(x[1]), h(x[2]));
-    let exact = || fixed16(x[0]) * fixed16(x[1]) + (fixed16(x[2]) << 24);
-    nan_rule16(
-        x,
-        || nearest_f16(exact(), -48, host.is_sign_negative()),
-        host,
-    )
-}
-
-fn fma32(x: &[u64]) -> u64 {
-    nan_rule32(x, f(x[0]).mul_add(f(x[1]), f(x[2])))
-}
-
-fn flush(bits: u64) -> u64 {
-    if bits & 0x7f80_0000 == 0 {
-        bits & 0x8000_0000
-    } else {
-        bits
-    }
-}
-
-/// Multiplies, rounds, adds, rounds, without denormals.
-fn mad32(x: &[u64]) -> u64 {
-    let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
-    let product = flush(nan_rule32(&x[..2], f(x[0]) * f(x[1])));
-    flush(nan_rule32(&[product, x[2]], f(product) + f(x[2])))
-}
-
-fn tied(sem: Sem) -> Case {
-    Case {
-        tied: true,
-        ..Case::new(sem, 1, &[1, 1, 1])
-    }
-}
 
 #[test]
 fn differences_and_unfused_sums_of_f16() {
@@ -105,43 +55,19 @@ fn sums_of_f32_with_literals_and_with_zeros_that_win() {
 
 #[test]
 fn two_f32_at_once() {
-    let pairs = |inputs: Vec<Vec<u64>>| -> Vec<Vec<u64>> {
-        let shifted = inputs.iter().skip(7).chain(&inputs[..7]);
-        let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
-            low.iter().zip(high).map(|(l, h)| l | h << 32).collect()
-        };
-        inputs.iter().zip(shifted).map(both).collect()
-    };
-    let each = |x: &[u64], f: fn(&[u64]) -> u64| {
-        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff_ffff).collect();
-        let high: Vec<u64> = x.iter().map(|bits| bits >> 32).collect();
-        f(&low) | f(&high) << 32
-    };
-    let (two, three) = (pairs(grid32(2)), pairs(grid32(3)));
+    let (two, three) = (side_by_side(&grid32(2), 32), side_by_side(&grid32(3), 32));
     Case::new(Sem::v_pk_add_f32, 2, &[2, 2])
-        .check(&two, |x| each(x, |x| nan_rule32(x, f(x[0]) + f(x[1]))));
+        .check(&two, |x| each(x, 32, |x| nan_rule32(x, f(x[0]) + f(x[1]))));
     Case::new(Sem::v_pk_mul_f32, 2, &[2, 2])
-        .check(&two, |x| each(x, |x| nan_rule32(x, f(x[0]) * f(x[1]))));
-    Case::new(Sem::v_pk_fma_f32, 2, &[2, 2, 2]).check(&three, |x| each(x, fma32));
+        .check(&two, |x| each(x, 32, |x| nan_rule32(x, f(x[0]) * f(x[1]))));
+    Case::new(Sem::v_pk_fma_f32, 2, &[2, 2, 2]).check(&three, |x| each(x, 32, fma32));
 }
 
 #[test]
 fn two_f16_at_once() {
-    let pairs = |inputs: Vec<Vec<u64>>| -> Vec<Vec<u64>> {
-        let shifted = inputs.iter().skip(7).chain(&inputs[..7]);
-        let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
-            low.iter().zip(high).map(|(l, h)| l | h << 16).collect()
-        };
-        inputs.iter().zip(shifted).map(both).collect()
-    };
-    let each = |x: &[u64], f: &dyn Fn(&[u64]) -> u64| {
-        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
-        let high: Vec<u64> = x.iter().map(|bits| bits >> 16).collect();
-        f(&low) | f(&high) << 16
-    };
-    let two = pairs(grid16(2));
+    let two = side_by_side(&grid16(2), 16);
     let check = |sem, f: &dyn Fn(&[u64]) -> u64| {
-        Case::new(sem, 1, &[1, 1]).check(&two, |x| each(x, f));
+        Case::new(sem, 1, &[1, 1]).check(&two, |x| each(x, 16, f));
     };
     check(Sem::v_pk_add_f16, &|x| sum16(x[0], x[1]));
     check(Sem::v_pk_mul_f16, &|x| product16(x[0], x[1]));
@@ -151,7 +77,7 @@ fn two_f16_at_once() {
     check(Sem::v_pk_max_f16, &|x| {
         extremum(x, false, false, true, 0x200, h)
     });
-    tied(Sem::v_pk_fmac_f16).check(&pairs(grid16(3)), |x| each(x, &fma16));
+    tied(Sem::v_pk_fmac_f16).check(&side_by_side(&grid16(3), 16), |x| each(x, 16, fma16));
     Case::new(Sem::v_pack_b32_f16, 1, &[1, 1])
         .check(&two, |x| x[0] & 0xffff | x[1] << 16 & 0xffff_0000);
 }

@@ -1,5 +1,5 @@
 //! Minimum and maximum of IEEE 754-2019 against a reference that orders numbers by their values.
-use super::{Case, EDGES};
+use super::{Case, EDGES, each, side_by_side};
 use crate::isa::Sem;
 
 /// A binary format: bits of mantissa and of all.
@@ -186,29 +186,22 @@ fn numbers_and_minima_of_three_operands() {
 fn numbers_and_minima_of_packed_operands() {
     type Two = fn(Format, u64, u64, bool) -> u64;
     let (number, strict): (Two, Two) = (Format::number, Format::strict);
-    let packed = |inputs: Vec<Vec<u64>>| -> Vec<Vec<u64>> {
-        let shifted = inputs.iter().skip(5).chain(&inputs[..5]);
-        let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
-            low.iter().zip(high).map(|(l, h)| l | h << 16).collect()
-        };
-        inputs.iter().zip(shifted).map(both).collect()
-    };
-    let halves = |x: &[u64], f: &dyn Fn(&[u64]) -> u64| {
-        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
-        let high: Vec<u64> = x.iter().map(|bits| bits >> 16).collect();
-        f(&low) | f(&high) << 16
-    };
+    let (of_two, of_three) = (
+        side_by_side(&pairs(F16), 16),
+        side_by_side(&triples(F16), 16),
+    );
     for (two, three, f, greatest) in [
         (Sem::v_pk_min_num_f16, Sem::v_pk_min3_num_f16, number, false),
         (Sem::v_pk_max_num_f16, Sem::v_pk_max3_num_f16, number, true),
         (Sem::v_pk_minimum_f16, Sem::v_pk_minimum3_f16, strict, false),
         (Sem::v_pk_maximum_f16, Sem::v_pk_maximum3_f16, strict, true),
     ] {
-        Case::new(two, 1, &[1, 1]).check(&packed(pairs(F16)), |x| {
-            halves(x, &|x| f(F16, x[0], x[1], greatest))
-        });
-        Case::new(three, 1, &[1, 1, 1]).check(&packed(triples(F16)), |x| {
-            halves(x, &|x| f(F16, f(F16, x[0], x[1], greatest), x[2], greatest))
+        Case::new(two, 1, &[1, 1])
+            .check(&of_two, |x| each(x, 16, |x| f(F16, x[0], x[1], greatest)));
+        Case::new(three, 1, &[1, 1, 1]).check(&of_three, |x| {
+            each(x, 16, |x| {
+                f(F16, f(F16, x[0], x[1], greatest), x[2], greatest)
+            })
         });
     }
 }

@@ -287,3 +287,19 @@ fn nan_rule16(operands: &[u64], finite: impl Fn() -> u64, host: f64) -> u64 {
         finite()
     }
 }
+
+/// Operands that hold two numbers of `bits` bits: those of each list below those of another.
+fn side_by_side(inputs: &[Vec<u64>], bits: u32) -> Vec<Vec<u64>> {
+    let shifted = inputs.iter().skip(7).chain(&inputs[..7]);
+    let both = |(low, high): (&Vec<u64>, &Vec<u64>)| {
+        low.iter().zip(high).map(|(l, h)| l | h << bits).collect()
+    };
+    inputs.iter().zip(shifted).map(both).collect()
+}
+
+/// The result of the lower numbers below that of the upper ones.
+fn each(x: &[u64], bits: u32, f: impl Fn(&[u64]) -> u64) -> u64 {
+    let low: Vec<u64> = x.iter().map(|both| both & ((1 << bits) - 1)).collect();
+    let high: Vec<u64> = x.iter().map(|both| both >> bits).collect();
+    f(&low) | f(&high) << bits
+}
