@@ -101,6 +101,10 @@ pub(crate) mod imm_flags {
     pub(crate) const FLUSH_F32: i32 = 1 << 7;
     /// f64 and f16 denormals are flushed.
     pub(crate) const FLUSH_F64: i32 = 1 << 8;
+    /// Denormal results of f64 and f16 are flushed.
+    pub(crate) const FLUSH_OUT_F64: i32 = 1 << 9;
+    /// Denormal results of f32 are flushed.
+    pub(crate) const FLUSH_OUT_F32: i32 = 1 << 10;
     /// The instruction's clamp bit, for integer operations.
     pub(crate) const CLAMP: i32 = 1 << 16;
     /// Lowest of the three neg bits of VOP3P integer operations ("signed", for the iu forms).

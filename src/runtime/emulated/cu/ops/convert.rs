@@ -4,7 +4,7 @@
 //!
 //! Source: AMD "RDNA3" and "CDNA3" ISA documents, chapters on VOP1 and VOP3. Conversions to integers cut the fraction and
 //! saturate, and give 0 for NaN; those that round to floor or to nearest give the largest or smallest integer for it.
-use super::float_shapes::{Modes, narrow_f32, narrow_f64};
+use super::float_shapes::{DIRECTION, Modes, narrow_f32, narrow_f64};
 use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::simd::fp8::Fp8;
@@ -15,10 +15,10 @@ const HALF_F64: u64 = 0x3fe0_0000_0000_0000;
 
 fop1! {
     v_cvt_f32_i32 |v, m, a| {
-        if m.round_f32 == 0 { v.cvt_f32_i32(a) } else { narrow_f64(v, m.round_f32, v.cvt_f64_i32(a)) }
+        if m.round_f32 & DIRECTION == 0 { v.cvt_f32_i32(a) } else { narrow_f64(v, m.round_f32, v.cvt_f64_i32(a)) }
     };
     v_cvt_f32_u32 |v, m, a| {
-        if m.round_f32 == 0 { v.cvt_f32_u32(a) } else { narrow_f64(v, m.round_f32, v.cvt_f64_u32(a)) }
+        if m.round_f32 & DIRECTION == 0 { v.cvt_f32_u32(a) } else { narrow_f64(v, m.round_f32, v.cvt_f64_u32(a)) }
     };
     v_cvt_f16_f32 |v, m, a| saturate_f16(v, m, infinite(v, a), narrow_f32(v, m.round_f64, a));
     v_cvt_f16_i16 |v, m, a| {
@@ -149,7 +149,7 @@ pub(crate) fn pack<V: Vector>(v: V, low: V::W, high: V::W) -> V::W {
 
 /// Lanes that are infinities in f32.
 #[inline(always)]
-fn infinite<V: Vector>(v: V, a: V::W) -> V::M {
+pub(super) fn infinite<V: Vector>(v: V, a: V::W) -> V::M {
     v.eq(v.and(a, v.splat(0x7fff_ffff)), v.splat(0x7f80_0000))
 }
 

@@ -235,24 +235,40 @@ vop3! {
     v_div_fixup_f32 |v, a, b, c| v.map3(a, b, c, |a, b, c| {
         SCALING_F32.fixup(u64::from(a), u64::from(b), u64::from(c)) as u32
     });
-    v_div_fixup_f16 |v, a, b, c| v.map3(a, b, c, fixup_f16);
-    v_div_fixup_legacy_f16 |v, a, b, c| v.map3(a, b, c, fixup_f16);
+}
+
+fop3! {
+    v_div_fixup_f16 |v, m, a, b, c| v.map3(a, b, c, |a, b, c| fixup_f16(m, a, b, c));
+    v_div_fixup_legacy_f16 |v, m, a, b, c| v.map3(a, b, c, |a, b, c| fixup_f16(m, a, b, c));
 }
 
 qop3! {
     v_div_fixup_f64 |v, a, b, c| v.qmap3(a, b, c, |a, b, c| SCALING_F64.fixup(a, b, c));
 }
 
-fn fixup_f16(estimate: u32, denominator: u32, numerator: u32) -> u32 {
+/// A quotient of numbers that is none has overflowed, and is rounded so (recorded on gfx1100 and gfx1201; ROCm/rocm-systems,
+/// rocjitsu's `valu_fp_mode_test.cpp`).
+fn fixup_f16(m: Modes, estimate: u32, denominator: u32, numerator: u32) -> u32 {
     let [estimate, denominator, numerator] =
         [estimate, denominator, numerator].map(|a| u64::from(a & 0xffff));
     let sign = (denominator ^ numerator) & soft::F16.sign();
-    special_quotient(soft::F16, denominator, numerator)
-        .unwrap_or(sign | estimate & (soft::F16.sign() - 1)) as u32
+    let magnitude = estimate & (soft::F16.sign() - 1);
+    let quotient = if magnitude < soft::F16.infinity() {
+        magnitude
+    } else {
+        let finite = match Round::from_field(m.round_f64) {
+            Round::Even => false,
+            Round::Up => sign != 0,
+            Round::Down => sign == 0,
+            Round::Zero => true,
+        };
+        soft::F16.infinity() - u64::from(finite || m.fp16_overflow)
+    };
+    special_quotient(soft::F16, denominator, numerator).unwrap_or(sign | quotient) as u32
 }
 
 dwop2! {
-    /// 53 bits of 2/pi, from the place that the exponent of S0 and the segment S1 say.
+    /// 53 bits of 2/pi, from the place that the exponent of S0 and the segment S1 say, rounded toward zero.
     v_trig_preop_f64 |v, m, a, b| {
         let _ = m;
         v.qmap2(a, v.zext(b), |a, segment| two_over_pi(a, segment as u32))
@@ -293,5 +309,5 @@ fn two_over_pi(a: u64, segment: u32) -> u64 {
     };
     let whole = (shift..shift + 53).fold(0, |whole, at| whole << 1 | bit(at));
     let power = -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 };
-    soft::F64.scale((whole as f64).to_bits(), power, Round::Even)
+    soft::F64.scale((whole as f64).to_bits(), power, Round::Zero)
 }

@@ -7,8 +7,9 @@
 //! rounding twice harmless (24 = 2 * 11 + 2; Figueroa, "When is double rounding innocuous?", 1995); an FMA is rounded to
 //! odd first. Directed rounding goes through exact software.
 use super::convert::{pack, saturate_f16};
-use super::float_shapes::{Modes, narrow_f32, soft_f16, sub_f32};
+use super::float_shapes::{DIRECTION, Modes, TINY, narrow_f32, soft_f16, sub_f32};
 use super::float32::ldexp_f32;
+use super::modifiers::flush_f16;
 use crate::runtime::emulated::cu::microop::MicroOp;
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::wave::Cx;
@@ -45,10 +46,10 @@ fop3! {
     /// The literal is the third operand.
     v_fmaak_f16 |v, m, a, b, c| fma_f16(v, m, a, b, c);
     /// Multiplies, rounds, adds, rounds.
-    v_mad_f16 |v, m, a, b, c| add_f16(v, m, mul_f16(v, m, a, b), c);
-    v_mad_legacy_f16 |v, m, a, b, c| add_f16(v, m, mul_f16(v, m, a, b), c);
-    v_madmk_f16 |v, m, a, b, c| add_f16(v, m, mul_f16(v, m, a, b), c);
-    v_madak_f16 |v, m, a, b, c| add_f16(v, m, mul_f16(v, m, a, b), c);
+    v_mad_f16 |v, m, a, b, c| mad_f16(v, m, a, b, c);
+    v_mad_legacy_f16 |v, m, a, b, c| mad_f16(v, m, a, b, c);
+    v_madmk_f16 |v, m, a, b, c| mad_f16(v, m, a, b, c);
+    v_madak_f16 |v, m, a, b, c| mad_f16(v, m, a, b, c);
     v_min3_f16 |v, m, a, b, c| min_f16(v, m, min_f16(v, m, a, b), c);
     v_max3_f16 |v, m, a, b, c| max_f16(v, m, max_f16(v, m, a, b), c);
     v_minmax_f16 |v, m, a, b, c| max_f16(v, m, min_f16(v, m, a, b), c);
@@ -58,14 +59,15 @@ fop3! {
 
 fop2_tied! {
     v_fmac_f16 |v, m, a, b, d| fma_f16(v, m, a, b, d);
-    v_mac_f16 |v, m, a, b, d| add_f16(v, m, mul_f16(v, m, a, b), d);
+    v_mac_f16 |v, m, a, b, d| mad_f16(v, m, a, b, d);
 }
 
 fop1! {
     /// D = S0 - floor(S0), below 1.
     v_fract_f16 |v, m, a| {
         let wide = v.cvt_f32_f16(a);
-        let r = narrow_f32(v, m.round_f64, sub_f32(v, 0, wide, v.ffloor_raw(wide)));
+        // exact in f32; MODE gives a zero its sign
+        let r = narrow_f32(v, m.round_f64, sub_f32(v, m.round_f64 & DIRECTION, wide, v.ffloor_raw(wide)));
         let one = v.eq(r, v.splat(BELOW_ONE + 1));
         v.select(one, v.splat(BELOW_ONE), r)
     };
@@ -94,6 +96,21 @@ fn infinite<V: Vector>(v: V, a: V::W) -> V::M {
     v.eq(v.and(a, v.splat(0x7fff)), v.splat(0x7c00))
 }
 
+/// Whether a result is not that of f32 arithmetic: rounded in a direction, a NaN, or the least normal number where denormals
+/// become zeros.
+#[inline(always)]
+fn unsettled<V: Vector>(v: V, round: u32, r: V::W) -> bool {
+    if round & DIRECTION != 0 {
+        return true;
+    }
+    let special = nan(v, r);
+    if round & TINY == 0 {
+        return v.any(special);
+    }
+    let least = v.eq(v.and(r, v.splat(0x7fff)), v.splat(0x0400));
+    v.any(v.mask_or(special, least))
+}
+
 /// The f16 of the integral value `r` of `a`, both in f32.
 #[inline(always)]
 fn whole<V: Vector>(v: V, a: V::W, r: V::W) -> V::W {
@@ -103,10 +120,12 @@ fn whole<V: Vector>(v: V, a: V::W, r: V::W) -> V::W {
 /// `a + b`.
 #[inline(always)]
 pub(crate) fn add_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W) -> V::W {
-    let r = if m.round_f64 == 0 {
-        v.cvt_f16_f32(v.fadd(v.cvt_f32_f16(a), v.cvt_f32_f16(b)))
-    } else {
+    let r = v.cvt_f16_f32(v.fadd_raw(v.cvt_f32_f16(a), v.cvt_f32_f16(b)));
+    // a sum that is denormal is exact
+    let r = if unsettled(v, m.round_f64 & !TINY, r) {
         v.from_words(&soft_f16(m.round_f64, &v.words(a), None, Some(&v.words(b))))
+    } else {
+        r
     };
     saturate_f16(v, m, v.mask_or(infinite(v, a), infinite(v, b)), r)
 }
@@ -123,23 +142,37 @@ fn sub_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W) -> V::W {
 /// `a * b`.
 #[inline(always)]
 pub(crate) fn mul_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W) -> V::W {
-    let r = if m.round_f64 == 0 {
-        v.cvt_f16_f32(v.fmul(v.cvt_f32_f16(a), v.cvt_f32_f16(b)))
-    } else {
+    let r = v.cvt_f16_f32(v.fmul_raw(v.cvt_f32_f16(a), v.cvt_f32_f16(b)));
+    let r = if unsettled(v, m.round_f64, r) {
         v.from_words(&soft_f16(m.round_f64, &v.words(a), Some(&v.words(b)), None))
+    } else {
+        r
     };
     saturate_f16(v, m, v.mask_or(infinite(v, a), infinite(v, b)), r)
+}
+
+/// `a * b + c`, rounded twice; where denormals do not count the product has none either.
+#[inline(always)]
+fn mad_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
+    let product = mul_f16(v, m, a, b);
+    let product = if m.flush_f64 {
+        flush_f16(v, product)
+    } else {
+        product
+    };
+    add_f16(v, m, product, c)
 }
 
 /// `a * b + c`, rounded once.
 #[inline(always)]
 pub(crate) fn fma_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
-    let r = if m.round_f64 == 0 {
-        let (x, y, z) = (v.cvt_f32_f16(a), v.cvt_f32_f16(b), v.cvt_f32_f16(c));
-        v.cvt_f16_f32(fma_to_odd(v, x, y, z))
-    } else {
+    let (x, y, z) = (v.cvt_f32_f16(a), v.cvt_f32_f16(b), v.cvt_f32_f16(c));
+    let r = v.cvt_f16_f32(fma_to_odd(v, x, y, z));
+    let r = if unsettled(v, m.round_f64, r) {
         let (a, b, c) = (v.words(a), v.words(b), v.words(c));
         v.from_words(&soft_f16(m.round_f64, &a, Some(&b), Some(&c)))
+    } else {
+        r
     };
     let any = v.mask_or(v.mask_or(infinite(v, a), infinite(v, b)), infinite(v, c));
     saturate_f16(v, m, any, r)

@@ -4,7 +4,9 @@
 //!
 //! Sources: AMD "RDNA3" and "CDNA3" ISA documents, chapters on VOP1, VOP2 and VOP3; for `v_mad_*` and the cube
 //! operations also "Vega" ISA.
-use super::float_shapes::{Modes, add_f32, fma_f32, mul_f32, narrow_f64, sub_f32};
+use super::float_shapes::{
+    DIRECTION, Modes, TINY, add_f32, fma_f32, is_least_f32, mul_f32, narrow_f64, sub_f32,
+};
 use crate::runtime::emulated::cu::microop::MicroOp;
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
 use crate::runtime::emulated::cu::wave::Cx;
@@ -51,7 +53,7 @@ fop3! {
     v_madmk_f32 |v, m, a, b, c| mad_f32(v, m.round_f32, a, b, c);
     v_madak_f32 |v, m, a, b, c| mad_f32(v, m.round_f32, a, b, c);
     v_mad_legacy_f32 |v, m, a, b, c| {
-        let product = mul_dx9_zero(v, m.round_f32, flush(v, a), flush(v, b));
+        let product = mul_dx9_zero(v, m.round_f32 & !TINY, flush(v, a), flush(v, b));
         flush(v, add_f32(v, m.round_f32, flush(v, product), flush(v, c)))
     };
     v_min3_f32 |v, m, a, b, c| min_f32(v, m, min_f32(v, m, a, b), c);
@@ -71,7 +73,7 @@ fop2_tied! {
     v_fmac_dx9_zero_f32 |v, m, a, b, d| fma_dx9_zero(v, m.round_f32, a, b, d);
     v_mac_f32 |v, m, a, b, d| mad_f32(v, m.round_f32, a, b, d);
     v_mac_legacy_f32 |v, m, a, b, d| {
-        let product = mul_dx9_zero(v, m.round_f32, flush(v, a), flush(v, b));
+        let product = mul_dx9_zero(v, m.round_f32 & !TINY, flush(v, a), flush(v, b));
         flush(v, add_f32(v, m.round_f32, flush(v, product), flush(v, d)))
     };
 }
@@ -79,7 +81,7 @@ fop2_tied! {
 fop1! {
     /// D = S0 - floor(S0), below 1.
     v_fract_f32 |v, m, a| {
-        let r = sub_f32(v, m.round_f32, a, v.ffloor_raw(a));
+        let r = sub_f32(v, m.round_f32 & DIRECTION, a, v.ffloor_raw(a));
         v.select(v.fle(v.splat(ONE), r), v.splat(ONE - 1), r)
     };
 }
@@ -144,14 +146,19 @@ fn mul_dx9_zero<V: Vector>(v: V, round: u32, a: V::W, b: V::W) -> V::W {
     v.select(either_zero(v, a, b), v.splat(0), mul_f32(v, round, a, b))
 }
 
+/// Without denormals, whatever MODE says; the product of a zero is +0 (recorded on gfx1100 and gfx1201; ROCm/rocm-systems,
+/// rocjitsu's `valu_fp_mode_test.cpp`).
 #[inline(always)]
 fn fma_dx9_zero<V: Vector>(v: V, round: u32, a: V::W, b: V::W, c: V::W) -> V::W {
-    v.select(either_zero(v, a, b), c, fma_f32(v, round, a, b, c))
+    let (a, b, c) = (flush(v, a), flush(v, b), flush(v, c));
+    let sum = fma_f32(v, round | TINY, a, b, c);
+    let alone = add_f32(v, round, v.splat(0), c);
+    flush(v, v.select(either_zero(v, a, b), alone, sum))
 }
 
 #[inline(always)]
 pub(crate) fn mad_f32<V: Vector>(v: V, round: u32, a: V::W, b: V::W, c: V::W) -> V::W {
-    let product = flush(v, mul_f32(v, round, flush(v, a), flush(v, b)));
+    let product = flush(v, mul_f32(v, round & !TINY, flush(v, a), flush(v, b)));
     flush(v, add_f32(v, round, product, flush(v, c)))
 }
 

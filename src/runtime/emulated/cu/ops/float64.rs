@@ -3,7 +3,7 @@
 //! Knows: lanes, f64. Must not know: encodings.
 //!
 //! Source: AMD "RDNA3" and "CDNA3" ISA documents, chapters on VOP1 and VOP3.
-use super::float_shapes::{Modes, add_f64, fma_f64, mul_f64};
+use super::float_shapes::{DIRECTION, Modes, add_f64, fma_f64, mul_f64};
 use crate::runtime::emulated::cu::microop::MicroOp;
 use crate::runtime::emulated::cu::simd::soft::{self, Round};
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
@@ -36,11 +36,12 @@ dop1! {
     /// D = S0 - floor(S0), below 1.
     v_fract_f64 |v, m, a| {
         let floor = v.dfloor_raw(a);
-        let r = if m.round_f64 == 0 {
+        let direction = m.round_f64 & DIRECTION;
+        let r = if direction == 0 {
             v.dsub(a, floor)
         } else {
             let minus = v.qselect(v.dunord(a, a), a, v.qxor(floor, v.qsplat(SIGN)));
-            add_f64(v, m.round_f64, a, minus)
+            add_f64(v, direction, a, minus)
         };
         v.qselect(v.dle(v.qsplat(ONE), r), v.qsplat(ONE - 1), r)
     };

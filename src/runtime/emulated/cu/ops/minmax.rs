@@ -3,8 +3,9 @@
 //! Knows: lanes, NaNs. Must not know: encodings.
 //!
 //! Source: AMD "RDNA4" ISA document, `V_MIN_NUM_F32` ("minimumNumber": of a number and a NaN the number) and
-//! `V_MINIMUM_F32` ("minimum": a NaN wins, a signalling one first); "CDNA4" for the forms with three operands. -0 lies below
-//! +0 in both.
+//! `V_MINIMUM_F32` ("minimum": a NaN wins); "CDNA4" for the forms with three operands. -0 lies below +0 in both. Of two NaNs
+//! the first wins, also a quiet one before a signalling one: the document says otherwise, gfx1201 does so (ROCm/rocm-systems,
+//! rocjitsu's `valu_fp_mode_test.cpp`).
 use super::convert::pack;
 use super::float_shapes::Modes;
 use super::float16::{max_f16, min_f16};
@@ -36,15 +37,10 @@ fn max_num<V: Vector>(v: V, m: Modes, a: V::W, b: V::W) -> V::W {
 
 /// Which NaN a minimum or maximum gives; `nan` and `quiet` are the format's.
 fn winning_nan(a: u32, b: u32, r: u32, nan: fn(u32) -> bool, quiet: u32) -> u32 {
-    let signalling = |a: u32| nan(a) && a & quiet == 0;
-    if signalling(a) {
+    if nan(a) {
         a | quiet
-    } else if signalling(b) {
-        b | quiet
-    } else if nan(a) {
-        a
     } else if nan(b) {
-        b
+        b | quiet
     } else {
         r
     }
@@ -63,16 +59,10 @@ fn nan_f16(a: u32, b: u32, r: u32) -> u32 {
 }
 
 fn nan_f64(a: u64, b: u64, r: u64) -> u64 {
-    let nan = scalar::is_nan_f64;
-    let signalling = |a: u64| nan(a) && a & scalar::QUIET_F64 == 0;
-    if signalling(a) {
+    if scalar::is_nan_f64(a) {
         a | scalar::QUIET_F64
-    } else if signalling(b) {
+    } else if scalar::is_nan_f64(b) {
         b | scalar::QUIET_F64
-    } else if nan(a) {
-        a
-    } else if nan(b) {
-        b
     } else {
         r
     }

@@ -40,8 +40,12 @@ pub(crate) mod result {
     pub(crate) const DX10_CLAMP: i32 = 1 << 1;
     /// Flush denormals.
     pub(crate) const FLUSH: i32 = 1 << 2;
-    /// Output modifier, 2 bits: 1 times 2, 2 times 4, 3 divided by 2.
+    /// MODE.FP16_OVFL: f16 that the output modifier makes too large is the largest number.
+    pub(crate) const SATURATE: i32 = 1 << 3;
+    /// Output modifier, 2 bits: 1 times 2, 2 times 4, 3 divided by 2. FLUSH is set with it.
     pub(crate) const OMOD: i32 = 4;
+    /// What the output modifier makes too large is rounded so (2 bits, as MODE.FP_ROUND has them).
+    pub(crate) const ROUND: i32 = 6;
 }
 
 #[inline(always)]
@@ -58,7 +62,7 @@ fn flush_f64<V: Vector>(v: V, a: V::Q) -> V::Q {
 }
 
 #[inline(always)]
-fn flush_f16<V: Vector>(v: V, a: V::W) -> V::W {
+pub(super) fn flush_f16<V: Vector>(v: V, a: V::W) -> V::W {
     let magnitude = v.and(a, v.splat(0x7fff));
     let small = v.lt_u(magnitude, v.splat(0x0400));
     v.select(small, v.and(a, v.splat(0x8000)), a)
@@ -118,6 +122,7 @@ whole_row! {
     source_mix |v, op, a| {
         let wide = if op.imm & source::HALF != 0 {
             let half = if op.imm & source::LOW_FROM_HIGH != 0 { v.shr(a, v.splat(16)) } else { v.and(a, v.splat(0xffff)) };
+            let half = if op.imm & source::FLUSH != 0 { flush_f16(v, half) } else { half };
             if op.imm & source::BF16 != 0 { v.shl(half, v.splat(16)) } else { v.cvt_f32_f16(half) }
         } else if op.imm & source::FLUSH != 0 {
             flush_f32(v, a)
@@ -292,6 +297,90 @@ fn scale(omod: i32) -> u32 {
     }
 }
 
+/// All ones in lanes whose sign rounds an overflow toward zero, `sign` being all ones in negative ones.
+#[inline(always)]
+fn stays_finite<V: Vector>(v: V, imm: i32, sign: V::W) -> V::W {
+    match imm >> result::ROUND & 3 {
+        0 => v.splat(0),
+        1 => sign,
+        2 => v.not(sign),
+        _ => v.splat(!0),
+    }
+}
+
+/// What an output modifier makes denormal, `least` being the least number that is not: halves are not rounded before.
+fn tiny_below(imm: i32, least: u32) -> u32 {
+    if imm >> result::OMOD & 3 == 3 {
+        2 * least
+    } else {
+        least
+    }
+}
+
+/// The output modifier (recorded on gfx1100 and gfx1201; ROCm/rocm-systems, rocjitsu's `valu_fp_mode_test.cpp`): it scales the
+/// rounded result. Zeros and denormals become +0, what half of is denormal a zero of its sign.
+#[inline(always)]
+fn omod_f32<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
+    let zero = v.splat(0);
+    let infinity = v.splat(0x7f80_0000);
+    let magnitude = |a: V::W| v.and(a, v.splat(0x7fff_ffff));
+    let a = flush_f32(v, a);
+    let a = v.select(v.feq(a, zero), zero, a);
+    let r = v.fmul_raw(a, v.splat(scale(imm >> result::OMOD & 3)));
+    let special = v.lt_u(v.splat(0x7f7f_ffff), magnitude(a));
+    let over = v.mask_and(v.eq(magnitude(r), infinity), v.mask_not(special));
+    // the largest number is one less than infinity
+    let less = v.and(stays_finite(v, imm, v.sar(a, v.splat(31))), v.splat(1));
+    let r = v.select(over, v.sub(r, less), r);
+    let tiny = v.lt_u(magnitude(a), v.splat(tiny_below(imm, 0x0080_0000)));
+    let r = v.select(tiny, v.and(a, v.splat(0x8000_0000)), r);
+    v.select(special, a, r)
+}
+
+/// [`omod_f32`] in f64.
+#[inline(always)]
+fn omod_f64<V: Vector>(v: V, imm: i32, a: V::Q) -> V::Q {
+    let zero = v.qsplat(0);
+    let infinity = v.qsplat(0x7ff0_0000_0000_0000);
+    let exponent = |a: V::Q| v.qand(a, infinity);
+    let a = flush_f64(v, a);
+    let a = v.qselect(v.deq(a, zero), zero, a);
+    let factor = f64::from(f32::from_bits(scale(imm >> result::OMOD & 3)));
+    let r = v.dmul_raw(a, v.qsplat(factor.to_bits()));
+    let special = v.qeq(exponent(a), infinity);
+    let over = v.mask_and(v.qeq(exponent(r), infinity), v.mask_not(special));
+    // -1 as 64 bits where it stays finite
+    let less = stays_finite(v, imm, v.sar(v.hi(a), v.splat(31)));
+    let r = v.qselect(over, v.qadd(r, v.join(less, less)), r);
+    let high = v.and(v.hi(a), v.splat(0x7fff_ffff));
+    let tiny = v.lt_u(high, v.splat(tiny_below(imm, 0x0010_0000)));
+    let r = v.qselect(tiny, v.qand(a, v.qsplat(1 << 63)), r);
+    v.qselect(special, a, r)
+}
+
+/// [`omod_f32`] in f16, zero-extended.
+#[inline(always)]
+fn omod_f16<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
+    let infinity = v.splat(0x7c00);
+    let magnitude = |a: V::W| v.and(a, v.splat(0x7fff));
+    let a = flush_f16(v, a);
+    let a = v.select(v.eq(magnitude(a), v.splat(0)), v.splat(0), a);
+    let factor = v.splat(scale(imm >> result::OMOD & 3));
+    let r = v.cvt_f16_f32(v.fmul_raw(v.cvt_f32_f16(a), factor));
+    let special = v.lt_u(v.splat(0x7bff), magnitude(a));
+    let over = v.mask_and(v.eq(magnitude(r), infinity), v.mask_not(special));
+    let sign = v.sar(v.shl(a, v.splat(16)), v.splat(31));
+    let finite = if imm & result::SATURATE != 0 {
+        v.splat(!0)
+    } else {
+        stays_finite(v, imm, sign)
+    };
+    let r = v.select(over, v.sub(r, v.and(finite, v.splat(1))), r);
+    let tiny = v.lt_u(magnitude(a), v.splat(tiny_below(imm, 0x0400)));
+    let r = v.select(tiny, v.and(a, v.splat(0x8000)), r);
+    v.select(special, a, r)
+}
+
 /// To [0, 1]; a NaN to 0 if `dx10`, else it stays.
 #[inline(always)]
 fn clamp_f32<V: Vector>(v: V, a: V::W, dx10: bool) -> V::W {
@@ -337,7 +426,7 @@ pub(crate) fn result_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
     for chunk in 0..cx.chunks(v) {
         let mut r = cx.w(v, op.a, chunk);
         if omod != 0 {
-            r = v.fmul(r, v.splat(scale(omod)));
+            r = omod_f32(v, op.imm, r);
         }
         if op.imm & result::FLUSH != 0 {
             r = flush_f32(v, r);
@@ -359,10 +448,7 @@ pub(crate) fn result_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32
     for chunk in 0..cx.chunks(v) {
         let mut r = cx.q(v, op.a, chunk);
         if omod != 0 {
-            r = v.dmul(
-                r,
-                v.qsplat(f64::from(f32::from_bits(scale(omod))).to_bits()),
-            );
+            r = omod_f64(v, op.imm, r);
         }
         if op.imm & result::FLUSH != 0 {
             r = flush_f64(v, r);
@@ -380,8 +466,7 @@ pub(super) fn finish_f16<V: Vector>(v: V, imm: i32, a: V::W) -> V::W {
     let omod = imm >> result::OMOD & 3;
     let mut r = a;
     if omod != 0 {
-        // exact in f32, rounded once on the way back
-        r = v.cvt_f16_f32(v.fmul(v.cvt_f32_f16(r), v.splat(scale(omod))));
+        r = omod_f16(v, imm, r);
     }
     if imm & result::FLUSH != 0 {
         r = flush_f16(v, r);

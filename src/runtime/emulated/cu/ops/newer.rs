@@ -4,7 +4,7 @@
 //! Knows: lanes. Must not know: encodings.
 //!
 //! Source: AMD "CDNA4" and "RDNA4" ISA documents.
-use super::convert::pack;
+use super::convert::{infinite, pack, saturate_f16};
 use super::cross_lane::all_lanes;
 use super::float_shapes::{Modes, fma_f32};
 use super::transcendental;
@@ -26,7 +26,14 @@ vop1! {
 
 vop2! {
     v_cvt_pk_bf16_f32 |v, a, b| pack(v, v.map1(a, bf16_of), v.map1(b, bf16_of));
-    v_cvt_pk_f16_f32 |v, a, b| pack(v, v.cvt_f16_f32(a), v.cvt_f16_f32(b));
+}
+
+fop2! {
+    /// To nearest even, whatever MODE says; it does say what overflow gives.
+    v_cvt_pk_f16_f32 |v, m, a, b| {
+        let low = saturate_f16(v, m, infinite(v, a), v.cvt_f16_f32(a));
+        pack(v, low, saturate_f16(v, m, infinite(v, b), v.cvt_f16_f32(b)))
+    };
 }
 
 vop3! {

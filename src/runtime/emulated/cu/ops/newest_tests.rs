@@ -560,6 +560,10 @@ fn gfx1250_matrices() {
     check_wmma(Sem::v_wmma_bf16f32_16x16x32_bf16, 16, 32, [bf16; 2], 32, 8);
     check_wmma(Sem::v_wmma_f32_16x16x64_fp8_fp8, 8, 64, [fp8; 2], 32, 32);
     check_wmma(Sem::v_wmma_f32_16x16x64_fp8_bf8, 8, 64, [fp8, bf8], 32, 32);
+    check_wmma(Sem::v_wmma_f32_16x16x64_bf8_fp8, 8, 64, [bf8, fp8], 32, 32);
+    check_wmma(Sem::v_wmma_f32_16x16x64_bf8_bf8, 8, 64, [bf8; 2], 32, 32);
+    check_wmma(Sem::v_wmma_f16_16x16x64_fp8_fp8, 8, 64, [fp8; 2], 16, 16);
+    check_wmma(Sem::v_wmma_f16_16x16x64_fp8_bf8, 8, 64, [fp8, bf8], 16, 16);
     check_wmma(Sem::v_wmma_f16_16x16x64_bf8_fp8, 8, 64, [bf8, fp8], 16, 16);
     check_wmma(Sem::v_wmma_f16_16x16x64_bf8_bf8, 8, 64, [bf8; 2], 16, 16);
     check_wmma(Sem::v_wmma_i32_16x16x64_iu8, 8, 64, [i8; 2], 0, 0);

@@ -8,8 +8,10 @@
 //! flushes f16 denormals among its operands whatever MODE says (measured; llvm-project, pull request 205101). RDNA3 is
 //! executed as one exact sum rounded once; measurements on gfx1151 (ROCm/rocm-systems, issue 12056) show an alignment that
 //! loses low bits, of which no full description is published.
-use super::convert::{pack, saturate_f16};
-use super::float_shapes::{Modes, add_f32, fma_f32, mul_f32, narrow_f32};
+use super::convert::{infinite, pack, saturate_f16};
+use super::float_shapes::{
+    DIRECTION, Modes, TINY, add_f32, fma_f32, is_least_f32, mul_f32, narrow_f32,
+};
 use super::float16::{add_f16, fma_f16, max_f16, min_f16, mul_f16};
 use super::float32::{flush, mad_f32};
 use super::modifiers::{finish_f16, result};
@@ -75,12 +77,17 @@ macro_rules! packed_f32 {
                 cx.source($v, $high, cx.nth(op.$slot, 1)),
             );)*
             let (mut low_target, mut high_target) = (cx.target(op.d), cx.target(cx.nth(op.d, 1)));
-            if exec == cx.lane_mask && $m.round_f32 == 0 {
+            if exec == cx.lane_mask && $m.round_f32 & DIRECTION == 0 {
                 for _ in 0..cx.chunks($v) {
                     $(let $a = ($a.0.next($v), $a.1.next($v));)*
                     let mut low = { $(let $a = $a.0;)* $quick };
                     let mut high = { $(let $a = $a.1;)* $quick };
-                    if $v.any($v.funord(low, high)) {
+                    let mut unsettled = $v.funord(low, high);
+                    if $m.round_f32 & TINY != 0 {
+                        let least = $v.mask_or(is_least_f32($v, low), is_least_f32($v, high));
+                        unsettled = $v.mask_or(unsettled, least);
+                    }
+                    if $v.any(unsettled) {
                         low = { $(let $a = $a.0;)* $exact };
                         high = { $(let $a = $a.1;)* $exact };
                     }
@@ -111,8 +118,8 @@ packed_f32! {
     v_pk_fma_f32 |v, m; a: 0, 1, a, b: 2, 3, b, c: 4, 5, c| v.ffma_raw(a, b, c), fma_f32(v, m.round_f32, a, b, c);
 }
 
-/// A mixed-precision result in one half of D, the other kept: rounded to f32 first, then to f16; clamped and flushed here,
-/// since the result is no whole register.
+/// A mixed-precision result in one half of D, the other kept; clamped and flushed here, since the result is no whole
+/// register.
 #[inline(always)]
 fn mix_half<V: Vector>(
     v: V,
@@ -120,7 +127,7 @@ fn mix_half<V: Vector>(
     op: &MicroOp,
     pc: u32,
     high: bool,
-    f: impl Fn(Modes, V::W, V::W, V::W) -> V::W,
+    f: impl Fn(V, Modes, V::W, V::W, V::W) -> V::W,
 ) -> u32 {
     let exec = cx.exec();
     let m = Modes::of(cx, op.imm);
@@ -128,7 +135,7 @@ fn mix_half<V: Vector>(
     for (flag, bit) in [
         (imm_flags::CLAMP, result::CLAMP),
         (imm_flags::DX10_CLAMP, result::DX10_CLAMP),
-        (imm_flags::FLUSH_F64, result::FLUSH),
+        (imm_flags::FLUSH_OUT_F64, result::FLUSH),
     ] {
         if op.imm & flag != 0 {
             finish |= bit;
@@ -140,9 +147,8 @@ fn mix_half<V: Vector>(
             cx.w(v, op.b, chunk),
             cx.w(v, op.c, chunk),
         );
-        let wide = f(m, a, b, c);
-        let infinite = v.eq(v.and(wide, v.splat(0x7fff_ffff)), v.splat(0x7f80_0000));
-        let half = saturate_f16(v, m, infinite, narrow_f32(v, m.round_f64, wide));
+        let any = v.mask_or(infinite(v, a), v.mask_or(infinite(v, b), infinite(v, c)));
+        let half = saturate_f16(v, m, any, f(v, m, a, b, c));
         let half = finish_f16(v, finish, half);
         let old = cx.w(v, op.d, chunk);
         let r = if high {
@@ -155,36 +161,69 @@ fn mix_half<V: Vector>(
     pc + 1
 }
 
+/// `a * b + c` of f32 as f16, rounded once, as MODE says of f16 (recorded on gfx1100 and gfx1201; ROCm/rocm-systems,
+/// rocjitsu's `valu_fp_mode_test.cpp`).
+#[inline(always)]
+fn fma_to_half<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
+    // rounded to odd in f64, then in f32, so that it can be rounded again; the second product changes nothing
+    let (plus, minus) = (v.splat(0), v.splat(0x8000_0000));
+    let sum = dot2_to_odd(v, [a, minus], [b, plus], v.cvt_f64_f32(c));
+    let near = v.cvt_f32_f64(sum);
+    let back = v.cvt_f64_f32(near);
+    let (below, above) = (v.dlt(back, sum), v.dlt(sum, back));
+    let negative = v.lt_i(near, plus);
+    let grows = v.mask_or(
+        v.mask_and(below, v.mask_not(negative)),
+        v.mask_and(above, negative),
+    );
+    let even = v.eq(v.and(near, v.splat(1)), plus);
+    let inexact = v.mask_and(v.mask_or(below, above), even);
+    let step = v.select(grows, v.splat(1), v.splat(!0));
+    let mut odd = v.select(inexact, v.add(near, step), near);
+    let magnitude = |a: V::W| v.and(a, v.splat(0x7fff_ffff));
+    if m.round_f64 & DIRECTION == 2 {
+        // numbers that cancel give -0, as zeros do of which one is negative
+        let product = v.dmul_raw(v.cvt_f64_f32(a), v.cvt_f64_f32(b));
+        let both = v.mask_and(v.qeq(product, v.qsplat(0)), v.eq(c, plus));
+        let lost = v.mask_and(v.eq(magnitude(odd), plus), v.mask_not(both));
+        odd = v.select(lost, minus, odd);
+    }
+    let special = |a: V::W| v.lt_u(v.splat(0x7f7f_ffff), magnitude(a));
+    let any = v.mask_or(special(a), v.mask_or(special(b), special(c)));
+    if v.any(any) {
+        odd = v.select(any, fma_f32(v, m.round_f32, a, b, c), odd);
+    }
+    narrow_f32(v, m.round_f64, odd)
+}
+
+/// Multiplies and adds in f32, then rounds to f16.
+#[inline(always)]
+fn mad_to_half<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
+    narrow_f32(v, m.round_f64, mad_f32(v, m.round_f32, a, b, c))
+}
+
 /// FMA of mixed precision to the low half.
 #[inline(always)]
 pub(crate) fn v_fma_mixlo_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    mix_half(v, cx, op, pc, false, |m, a, b, c| {
-        fma_f32(v, m.round_f32, a, b, c)
-    })
+    mix_half(v, cx, op, pc, false, fma_to_half)
 }
 
 /// FMA of mixed precision to the high half.
 #[inline(always)]
 pub(crate) fn v_fma_mixhi_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    mix_half(v, cx, op, pc, true, |m, a, b, c| {
-        fma_f32(v, m.round_f32, a, b, c)
-    })
+    mix_half(v, cx, op, pc, true, fma_to_half)
 }
 
 /// Multiply and add of mixed precision to the low half.
 #[inline(always)]
 pub(crate) fn v_mad_mixlo_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    mix_half(v, cx, op, pc, false, |m, a, b, c| {
-        mad_f32(v, m.round_f32, a, b, c)
-    })
+    mix_half(v, cx, op, pc, false, mad_to_half)
 }
 
 /// Multiply and add of mixed precision to the high half.
 #[inline(always)]
 pub(crate) fn v_mad_mixhi_f16<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-    mix_half(v, cx, op, pc, true, |m, a, b, c| {
-        mad_f32(v, m.round_f32, a, b, c)
-    })
+    mix_half(v, cx, op, pc, true, mad_to_half)
 }
 
 // ---- dot products of two -----------------------------------------------------------------------------------------------

@@ -192,7 +192,7 @@ fn results<V: Vector>(v: V) -> Results {
     }
     all!(w: (a, b, _) (a, b) => word, same: add sub mul_lo and or xor shl shr sar min_u max_u min_i max_i mul_hi_u mul_hi_i
         sad_u8 pk_add pk_sub pk_mul_lo pk_min_u pk_max_u pk_min_i pk_max_i pk_add_sat_u pk_sub_sat_u pk_add_sat_i
-        pk_sub_sat_i pk_shl pk_shr pk_sar pk_dot_i fadd fsub fmul);
+        pk_sub_sat_i pk_shl pk_shr pk_sar pk_dot_i fadd fmul);
     all!(w: (a, _, _) (a) => word, same: not popcnt cvt_f32_i32 cvt_f32_u32 cvt_f32_f16 cvt_f16_f32 cvt_f16_f32_rtz cvt_i32_f32
         cvt_u32_f32 fquiet);
     all!(w: (a, b, c) (a, b, c) => word, same: byte_permute ffma);
@@ -203,8 +203,7 @@ fn results<V: Vector>(v: V) -> Results {
     all!(w: (a, b, _) (a, b) => mask, same: eq lt_u lt_i feq flt fle funord);
     all!(w: (a, b, _) (a, b) => quad, same: mul_wide_u mul_wide_i join);
     all!(w: (a, _, _) (a) => quad, same: zext sext cvt_f64_i32 cvt_f64_u32 cvt_f64_f32);
-    all!(q: (a, b, _) (a, b) => quad, same: qadd qsub qshl qshr qsar qand qor qxor dadd dsub dmul);
-    all!(q: (a, b, c) (a, b, c) => quad, same: dfma);
+    all!(q: (a, b, _) (a, b) => quad, same: qadd qsub qshl qshr qsar qand qor qxor dsub);
     all!(q: (a, b, _) (a, b) => quad, any_nan_64: dadd_raw dmul_raw ddiv_raw);
     all!(q: (a, b, c) (a, b, c) => quad, any_nan_64: dfma_raw);
     all!(q: (a, _, _) (a) => quad, any_nan_64: dsqrt_raw dfloor_raw dceil_raw dtrunc_raw drint_raw);

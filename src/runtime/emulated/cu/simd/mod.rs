@@ -944,15 +944,6 @@ pub(crate) trait Vector: Copy + 'static {
         }
     }
     #[inline(always)]
-    fn fsub(self, a: Self::W, b: Self::W) -> Self::W {
-        let r = self.fadd_raw(a, self.xor(b, self.splat(0x8000_0000)));
-        if self.any(self.funord(r, r)) {
-            self.nan2(a, b, r)
-        } else {
-            r
-        }
-    }
-    #[inline(always)]
     fn fmul(self, a: Self::W, b: Self::W) -> Self::W {
         let r = self.fmul_raw(a, b);
         if self.any(self.funord(r, r)) {
@@ -988,35 +979,6 @@ pub(crate) trait Vector: Copy + 'static {
         let mut out = self.quads(r);
         scalar::choose_nan_f64([&self.quads(a), &self.quads(b), &[0; MAX_LANES]], &mut out);
         self.from_quads(&out)
-    }
-    #[inline(always)]
-    fn dadd(self, a: Self::Q, b: Self::Q) -> Self::Q {
-        let r = self.dadd_raw(a, b);
-        if self.any(self.dunord(r, r)) {
-            self.qnan2(a, b, r)
-        } else {
-            r
-        }
-    }
-    #[inline(always)]
-    fn dmul(self, a: Self::Q, b: Self::Q) -> Self::Q {
-        let r = self.dmul_raw(a, b);
-        if self.any(self.dunord(r, r)) {
-            self.qnan2(a, b, r)
-        } else {
-            r
-        }
-    }
-    #[inline(always)]
-    fn dfma(self, a: Self::Q, b: Self::Q, c: Self::Q) -> Self::Q {
-        let r = self.dfma_raw(a, b, c);
-        if self.any(self.dunord(r, r)) {
-            let mut out = self.quads(r);
-            scalar::choose_nan_f64([&self.quads(a), &self.quads(b), &self.quads(c)], &mut out);
-            self.from_quads(&out)
-        } else {
-            r
-        }
     }
     #[inline(always)]
     fn mask_or(self, a: Self::M, b: Self::M) -> Self::M {

@@ -4,6 +4,7 @@
 //! Knows: instructions, operand slots, handlers. Must not know: waves at run time, scheduling.
 //! Sources: DESIGN.md, "The emulated compute unit", points 1, 4 and 5.
 mod discover;
+mod float_modes;
 mod matrix;
 mod memory;
 mod operands;

@@ -1,6 +1,7 @@
 //! Vector instructions: prefix micro-ops for modified sources, the operation, suffix micro-ops for its result.
 //!
 //! Knows: the VOP formats, DPP, SDWA, true16. Must not know: what an operation computes.
+use super::float_modes::{has_own_rounding, mixes_half, result_of};
 use super::operands::inline_value;
 use super::{Refusal, Translator};
 use crate::isa::{
@@ -9,7 +10,7 @@ use crate::isa::{
 };
 use crate::runtime::emulated::cu::handlers::Internal;
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot, imm_flags};
-use crate::runtime::emulated::cu::ops::modifiers::{dpp_table, result, source};
+use crate::runtime::emulated::cu::ops::modifiers::{dpp_table, source};
 use crate::runtime::emulated::cu::wave::layout;
 
 /// First temporary row of source `index`; the destination's come after the fourth.
@@ -167,6 +168,13 @@ impl Translator<'_> {
         let roles = self.roles(row, operands, mods)?;
         let mut op = self.operation(sem);
         op.imm = self.immediate(row, mods);
+        if let Some(d) = row.operands.first()
+            && mods.omod != 0
+            && self.has_output_modifier(d.ty, row, sem)
+        {
+            // it flushes whatever MODE says
+            op.imm |= imm_flags::FLUSH_OUT_F32 | imm_flags::FLUSH_OUT_F64;
+        }
         [op.a, op.b, op.c] = roles.sources;
         op.aux = roles.aux.map_or(0, |slot| slot.0);
         if e5m3 {
@@ -244,6 +252,8 @@ impl Translator<'_> {
             (mode.fp16_ovfl(), imm_flags::FP16_OVFL),
             (mode.flush_in_f32(), imm_flags::FLUSH_F32),
             (mode.flush_in_f64(), imm_flags::FLUSH_F64),
+            (mode.flush_out_f32(), imm_flags::FLUSH_OUT_F32),
+            (self.flushes_half_result(row), imm_flags::FLUSH_OUT_F64),
             (mods.clamp, imm_flags::CLAMP),
         ] {
             if set {
@@ -300,7 +310,8 @@ impl Translator<'_> {
             if matches!(spec.field, Field::Scale0 | Field::Scale1) {
                 continue;
             }
-            let slot = match mixed_constant(spec, operand, mods) {
+            let constant = mixed_constant(spec, operand, mods);
+            let slot = match constant.or_else(|| self.flushed_literal(spec, operand)) {
                 Some(value) => self.constants.pair(value),
                 None => self.source(spec, operand)?,
             };
@@ -426,6 +437,8 @@ impl Translator<'_> {
         let bit = |mask: u8| mask >> number & 1 != 0;
         let packed = is_vop3p(row) && !row.flags.contains(RowFlags::MAI);
         let own = has_own_rounding(row);
+        // CDNA3 ISA, V_DIV_FMAS: "Input denormals are not flushed but output flushing is allowed"
+        let keeps = matches!(row.sem, Ok(Sem::v_div_fmas_f32 | Sem::v_div_fmas_f64));
         let mut imm = 0;
         let mut set = |yes: bool, flag: i32| {
             if yes {
@@ -445,7 +458,12 @@ impl Translator<'_> {
                 set(bit(mods.neg_hi), source::ABS);
                 set(is_half, source::HALF);
                 set(is_half && bit(mods.op_sel), source::LOW_FROM_HIGH);
-                set(!is_half && self.mode.flush_in_f32(), source::FLUSH);
+                let flush = if is_half {
+                    spec.ty == Ty::MixF16 && self.flushes_half_source(row)
+                } else {
+                    self.mode.flush_in_f32()
+                };
+                set(flush, source::FLUSH);
                 Internal::source_mix
             }
             // matrices, of several registers, apply neg and op_sel themselves
@@ -474,6 +492,11 @@ impl Translator<'_> {
             }
             // the dot products and matrix operations read neg themselves
             _ if packed => return None,
+            Ty::PkF16 if row.sem == Ok(Sem::v_pk_fmac_f16) => {
+                set(self.mode.flush_in_f64(), source::FLUSH);
+                let packed = (Internal::source_packed16, imm | source::HIGH_FROM_HIGH);
+                return (imm != 0).then_some(packed);
+            }
             Ty::F16 | Ty::Bf16 | Ty::B16 | Ty::I16 | Ty::U16 => {
                 set(bit(mods.neg), source::NEG);
                 set(bit(mods.abs), source::ABS);
@@ -490,14 +513,14 @@ impl Translator<'_> {
             Ty::F64 => {
                 set(bit(mods.neg), source::NEG);
                 set(bit(mods.abs), source::ABS);
-                set(self.mode.flush_in_f64(), source::FLUSH);
+                set(self.mode.flush_in_f64() && !keeps, source::FLUSH);
                 Internal::source_f64
             }
             _ => {
                 set(bit(mods.neg), source::NEG);
                 set(bit(mods.abs), source::ABS);
                 set(
-                    spec.ty == Ty::F32 && !own && self.mode.flush_in_f32(),
+                    spec.ty == Ty::F32 && !own && !keeps && self.mode.flush_in_f32(),
                     source::FLUSH,
                 );
                 Internal::source_f32
@@ -637,6 +660,13 @@ impl Translator<'_> {
         } else {
             None
         };
+        // an accumulator whose denormals do not count goes through a temporary row too
+        let finish = match (spec.field, spec.ty) {
+            (Field::VdstTied, ty) if self.flushes_accumulator(sem, ty).is_some() => {
+                finish.or_else(|| result_of(ty).map(|internal| (internal, 0)))
+            }
+            _ => finish,
+        };
         let indexed = self.index_mode & 8 != 0;
         if finish.is_none() && sdwa.is_none() && merged.is_none() && mods.dpp.is_none() && !indexed
         {
@@ -659,11 +689,15 @@ impl Translator<'_> {
                 );
                 self.internal(Internal::copy_row, |op| (op.d, op.a) = (d, a));
             }
+            let flush = self.flushes_accumulator(sem, spec.ty);
             if let Some(16) = merged {
                 // the operand is the old high half
+                let flush = if flush.is_some() { source::FLUSH } else { 0 };
                 self.internal(Internal::source_f16, |op| {
-                    (op.d, op.a, op.imm) = (temp, target, source::LOW_FROM_HIGH);
+                    (op.d, op.a, op.imm) = (temp, target, source::LOW_FROM_HIGH | flush);
                 });
+            } else if let Some((internal, imm)) = flush {
+                self.internal(internal, |op| (op.d, op.a, op.imm) = (temp, temp, imm));
             }
         }
         self.push(op);
@@ -712,50 +746,6 @@ impl Translator<'_> {
         }
         Ok(())
     }
-
-    /// The suffix micro-op of a float result, if any, and its immediate.
-    fn finish_float(
-        &self,
-        ty: Ty,
-        row: &Row,
-        sem: Sem,
-        mods: &Mods,
-    ) -> Result<Option<(Internal, i32)>, Refusal> {
-        let (op, flush) = match ty {
-            Ty::F32 => (Internal::result_f32, self.mode.flush_out_f32()),
-            Ty::F64 => (Internal::result_f64, self.mode.flush_out_f64()),
-            Ty::F16 => (Internal::result_f16, self.mode.flush_out_f64()),
-            Ty::PkF16 => (Internal::result_packed_f16, self.mode.flush_out_f64()),
-            Ty::PkF32 => (Internal::result_packed_f32, self.mode.flush_out_f32()),
-            _ => return Ok(None),
-        };
-        if row.flags.contains(RowFlags::MAI) || sem.name().starts_with("v_wmma") {
-            return Ok(None);
-        }
-        let flush = flush && !has_own_rounding(row);
-        if mixes_half(sem) {
-            // these clamp and flush their half themselves
-            return Ok(None);
-        }
-        let mut imm = 0;
-        // omod works only where denormals are flushed and IEEE is off (traps: "OMOD")
-        let omod = if flush && !self.mode.ieee() {
-            i32::from(mods.omod)
-        } else {
-            0
-        };
-        imm |= omod << result::OMOD;
-        for (set, flag) in [
-            (mods.clamp, result::CLAMP),
-            (mods.clamp && self.mode.dx10_clamp(), result::DX10_CLAMP),
-            (flush, result::FLUSH),
-        ] {
-            if set {
-                imm |= flag;
-            }
-        }
-        Ok((imm != 0).then_some((op, imm)))
-    }
 }
 
 /// The inline constant of a mixed-precision source that `op_sel_hi` makes a 16-bit one.
@@ -784,27 +774,6 @@ fn interpolated_lane(row: &Row, number: u32) -> Option<u32> {
         (false, 0) => Some(2),
         _ => None,
     }
-}
-
-/// Operations whose denormal and rounding rules are their own: dot products and matrix instructions.
-fn has_own_rounding(row: &Row) -> bool {
-    let name = row.sem.map_or("", Sem::name);
-    ["v_dot", "v_mfma", "v_smfmac", "v_wmma", "v_swmmac"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
-}
-
-/// Operations that write one half of their destination by themselves.
-fn mixes_half(sem: Sem) -> bool {
-    matches!(
-        sem,
-        Sem::v_fma_mixlo_f16
-            | Sem::v_fma_mixhi_f16
-            | Sem::v_mad_mixlo_f16
-            | Sem::v_mad_mixhi_f16
-            | Sem::v_fma_mixlo_bf16
-            | Sem::v_fma_mixhi_bf16
-    )
 }
 
 const _: () = assert!(MERGE_TEMP + 4 <= layout::TEMP_ROWS);

@@ -18,14 +18,22 @@ pub(super) fn product16(a: u64, b: u64) -> u64 {
 pub(super) fn fma16(x: &[u64]) -> u64 {
     let host = h(x[0]).mul_add(h(x[1]), h(x[2]));
     let exact = || fixed16(x[0]) * fixed16(x[1]) + (fixed16(x[2]) << 24);
-    nan_rule16(
-        x,
-        || nearest_f16(exact(), -48, host.is_sign_negative()),
-        host,
-    )
+    let finite = || nearest_f16(exact(), -48, host.is_sign_negative());
+    if is_invalid(h(x[0]), h(x[1])) {
+        return nan_rule16(&[], finite, f64::NAN);
+    }
+    nan_rule16(x, finite, host)
+}
+
+/// Whether a product of numbers is none: that comes before NaNs among the operands.
+pub(super) fn is_invalid(a: f64, b: f64) -> bool {
+    (a * b).is_nan() && !a.is_nan() && !b.is_nan()
 }
 
 pub(super) fn fma32(x: &[u64]) -> u64 {
+    if is_invalid(f64::from(f(x[0])), f64::from(f(x[1]))) {
+        return nan_rule32(&[], f32::NAN);
+    }
     nan_rule32(x, f(x[0]).mul_add(f(x[1]), f(x[2])))
 }
 
@@ -56,8 +64,9 @@ pub(super) fn tied(sem: Sem) -> Case {
 fn f32_arithmetic_agrees_with_the_host() {
     let two = grid32(2);
     let three = grid32(3);
-    let check2 =
-        |sem, reference: fn(&[u64]) -> u64| Case::new(sem, 1, &[1, 1]).check(&two, reference);
+    let check2 = |sem, reference: fn(&[u64]) -> u64| {
+        Case::new(sem, 1, &[1, 1]).ieee().check(&two, reference);
+    };
     check2(Sem::v_add_f32, |x| nan_rule32(x, f(x[0]) + f(x[1])));
     check2(Sem::v_sub_f32, |x| nan_rule32(x, f(x[0]) - f(x[1])));
     check2(Sem::v_subrev_f32, |x| {
@@ -71,11 +80,17 @@ fn f32_arithmetic_agrees_with_the_host() {
             nan_rule32(x, f(x[0]) * f(x[1]))
         }
     });
-    Case::new(Sem::v_fma_f32, 1, &[1, 1, 1]).check(&three, fma32);
-    Case::new(Sem::v_fmaak_f32, 1, &[1, 1, 1]).check(&three, fma32);
-    tied(Sem::v_fmac_f32).check(&three, fma32);
-    Case::new(Sem::v_mad_f32, 1, &[1, 1, 1]).check(&three, mad32);
-    tied(Sem::v_mac_f32).check(&three, mad32);
+    Case::new(Sem::v_fma_f32, 1, &[1, 1, 1])
+        .ieee()
+        .check(&three, fma32);
+    Case::new(Sem::v_fmaak_f32, 1, &[1, 1, 1])
+        .ieee()
+        .check(&three, fma32);
+    tied(Sem::v_fmac_f32).ieee().check(&three, fma32);
+    Case::new(Sem::v_mad_f32, 1, &[1, 1, 1])
+        .ieee()
+        .check(&three, mad32);
+    tied(Sem::v_mac_f32).ieee().check(&three, mad32);
     // the DX9 rule: zero times anything is zero
     let legacy = |x: &[u64]| {
         let x: Vec<u64> = x.iter().map(|bits| flush(*bits)).collect();
@@ -86,8 +101,10 @@ fn f32_arithmetic_agrees_with_the_host() {
         };
         flush(nan_rule32(&[product, x[2]], f(product) + f(x[2])))
     };
-    Case::new(Sem::v_mad_legacy_f32, 1, &[1, 1, 1]).check(&three, legacy);
-    tied(Sem::v_mac_legacy_f32).check(&three, legacy);
+    Case::new(Sem::v_mad_legacy_f32, 1, &[1, 1, 1])
+        .ieee()
+        .check(&three, legacy);
+    tied(Sem::v_mac_legacy_f32).ieee().check(&three, legacy);
 }
 
 #[test]
@@ -96,7 +113,7 @@ fn f32_directed_rounding_is_that_of_the_exact_result() {
     for (field, toward) in [(1, f64::INFINITY), (2, f64::NEG_INFINITY), (3, 0.0)] {
         // products are exact in f64, so the f32 on the asked side of it is the answer
         let case = Case {
-            imm: field << imm_flags::ROUND_F32,
+            imm: field << imm_flags::ROUND_F32 | imm_flags::IEEE,
             ..Case::new(Sem::v_mul_f32, 1, &[1, 1])
         };
         case.check(&inputs, |x| {
@@ -137,7 +154,7 @@ fn f16_and_f64_directed_rounding_is_that_of_the_exact_result() {
             };
             nan_rule16(x, finite, exact)
         };
-        let imm = field << imm_flags::ROUND_F64;
+        let imm = field << imm_flags::ROUND_F64 | imm_flags::IEEE;
         let case = |sem| Case {
             imm,
             ..Case::new(sem, 1, &[1, 1])
@@ -184,15 +201,23 @@ fn f16_and_f64_directed_rounding_is_that_of_the_exact_result() {
 fn f64_arithmetic_agrees_with_the_host() {
     let two = grid64(2);
     let three = grid64(3);
-    let check2 =
-        |sem, reference: fn(&[u64]) -> u64| Case::new(sem, 2, &[2, 2]).check(&two, reference);
+    let check2 = |sem, reference: fn(&[u64]) -> u64| {
+        Case::new(sem, 2, &[2, 2]).ieee().check(&two, reference);
+    };
     check2(Sem::v_add_f64, |x| nan_rule64(x, d(x[0]) + d(x[1])));
     check2(Sem::v_mul_f64, |x| nan_rule64(x, d(x[0]) * d(x[1])));
-    let fma = |x: &[u64]| nan_rule64(x, d(x[0]).mul_add(d(x[1]), d(x[2])));
-    Case::new(Sem::v_fma_f64, 2, &[2, 2, 2]).check(&three, fma);
+    let fma = |x: &[u64]| {
+        if is_invalid(d(x[0]), d(x[1])) {
+            return nan_rule64(&[], f64::NAN);
+        }
+        nan_rule64(x, d(x[0]).mul_add(d(x[1]), d(x[2])))
+    };
+    Case::new(Sem::v_fma_f64, 2, &[2, 2, 2])
+        .ieee()
+        .check(&three, fma);
     Case {
         tied: true,
-        ..Case::new(Sem::v_fmac_f64, 2, &[2, 2, 2])
+        ..Case::new(Sem::v_fmac_f64, 2, &[2, 2, 2]).ieee()
     }
     .check(&three, fma);
 }
@@ -330,8 +355,12 @@ pub(super) fn nearest_f16(numerator: i128, exponent: i32, zero_negative: bool) -
 #[test]
 fn f16_arithmetic_is_rounded_once() {
     let two = grid16(2);
-    Case::new(Sem::v_add_f16, 1, &[1, 1]).check(&two, |x| sum16(x[0], x[1]));
-    Case::new(Sem::v_mul_f16, 1, &[1, 1]).check(&two, |x| product16(x[0], x[1]));
+    Case::new(Sem::v_add_f16, 1, &[1, 1])
+        .ieee()
+        .check(&two, |x| sum16(x[0], x[1]));
+    Case::new(Sem::v_mul_f16, 1, &[1, 1])
+        .ieee()
+        .check(&two, |x| product16(x[0], x[1]));
     let mut three = grid16(3);
     // products next to a tie of the sum, where rounding twice would show
     let mut random = Random(42);
@@ -340,22 +369,25 @@ fn f16_arithmetic_is_rounded_once() {
         let a = 0x2c00 | random.next() & 0x07ff;
         three.push(vec![a, 0x3c00 | random.next() & 3, c]);
     }
-    Case::new(Sem::v_fma_f16, 1, &[1, 1, 1]).check(&three, fma16);
+    Case::new(Sem::v_fma_f16, 1, &[1, 1, 1])
+        .ieee()
+        .check(&three, fma16);
     Case {
         tied: true,
-        ..Case::new(Sem::v_fmac_f16, 1, &[1, 1, 1])
+        ..Case::new(Sem::v_fmac_f16, 1, &[1, 1, 1]).ieee()
     }
     .check(&three, fma16);
     // packed: both halves are the same operation
-    Case::new(Sem::v_pk_fma_f16, 1, &[1, 1, 1]).check(&three, |x| {
-        let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
-        fma16(&low) | fma16(&[0, 0, 0]) << 16
-    });
+    Case::new(Sem::v_pk_fma_f16, 1, &[1, 1, 1])
+        .ieee()
+        .check(&three, |x| {
+            let low: Vec<u64> = x.iter().map(|bits| bits & 0xffff).collect();
+            fma16(&low) | fma16(&[0, 0, 0]) << 16
+        });
 }
 
 #[test]
 fn dot_products_of_two_are_exact_before_one_rounding_on_rdna3() {
-    use crate::runtime::emulated::cu::wave::DotModel;
     // f16 products and sums as 128-bit integers times 2^-48, then the nearest f32
     let nearest_f32 = |value: i128| -> f32 {
         if value == 0 {

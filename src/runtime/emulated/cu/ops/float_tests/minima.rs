@@ -58,17 +58,11 @@ impl Format {
             (false, false) => self.extremum(a, b, greatest),
         }
     }
-    /// minimum and maximum: a NaN wins, a signalling one before a quiet one, the first before the second.
+    /// minimum and maximum: a NaN wins, quiet, the first before the second, as recorded on gfx1201.
     fn strict(self, a: u64, b: u64, greatest: bool) -> u64 {
-        let signalling = |a: u64| self.is_nan(a) && a & self.quiet() == 0;
-        for nan in [a, b] {
-            if signalling(nan) {
-                return nan | self.quiet();
-            }
-        }
         for nan in [a, b] {
             if self.is_nan(nan) {
-                return nan;
+                return nan | self.quiet();
             }
         }
         self.extremum(a, b, greatest)

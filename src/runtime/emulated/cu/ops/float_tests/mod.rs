@@ -8,15 +8,23 @@ use crate::isa::Sem;
 use crate::runtime::emulated::cu::microop::{Slot, imm_flags};
 use crate::runtime::emulated::cu::testing::levels;
 use crate::runtime::emulated::cu::vector_files::{Kind, records_of};
-use crate::runtime::emulated::cu::wave::layout;
+use crate::runtime::emulated::cu::wave::{DotModel, layout};
 
 mod arithmetic;
 mod compare;
 mod convert;
+mod dots;
 mod eight_bits;
 mod forms;
 mod functions;
 mod minima;
+mod numbers;
+mod reference;
+mod steps;
+mod whole;
+mod whole_conversions;
+mod whole_tests;
+mod words;
 
 const HOLES: u64 = 0xb7d5_e9f3_fd6b_7eb9;
 const UNTOUCHED: u32 = 0xdead_beef;
@@ -69,6 +77,7 @@ struct Case {
     /// The destination is the last operand.
     tied: bool,
     gfx_major: u32,
+    model: DotModel,
 }
 
 impl Case {
@@ -80,6 +89,15 @@ impl Case {
             operands: operands.to_vec(),
             tied: false,
             gfx_major: 11,
+            model: DotModel::default(),
+        }
+    }
+
+    /// With MODE.IEEE, which makes NaNs quiet.
+    fn ieee(self) -> Self {
+        Self {
+            imm: self.imm | imm_flags::IEEE,
+            ..self
         }
     }
 
@@ -89,6 +107,7 @@ impl Case {
             for lanes in [32, 64] {
                 let mut wave = TestWave::new(lanes, 16);
                 wave.env.gfx_major = self.gfx_major;
+                wave.env.dot_model = self.model;
                 let exec = HOLES & u64::MAX >> (64 - lanes);
                 wave.set_scalar64(Slot::scalar(layout::EXEC), exec);
                 let d = wave.v(0);
