@@ -165,6 +165,18 @@ fn mix_half<V: Vector>(
 /// rocjitsu's `valu_fp_mode_test.cpp`).
 #[inline(always)]
 fn fma_to_half<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
+    let magnitude = |a: V::W| v.and(a, v.splat(0x7fff_ffff));
+    if m.round_f64 & DIRECTION == 0 {
+        // only where it lies in the middle of two f16 does it matter how the f32 between was rounded; of denormals every f16
+        // has other middles
+        let near = v.ffma_raw(a, b, c);
+        let middle = v.eq(v.and(near, v.splat(0x1fff)), v.splat(0x1000));
+        let small = v.lt_u(v.sub(magnitude(near), v.splat(1)), v.splat(0x387f_ffff));
+        let unsure = v.mask_or(v.funord(near, near), v.mask_or(middle, small));
+        if !v.any(unsure) {
+            return v.cvt_f16_f32(near);
+        }
+    }
     // rounded to odd in f64, then in f32, so that it can be rounded again; the second product changes nothing
     let (plus, minus) = (v.splat(0), v.splat(0x8000_0000));
     let sum = dot2_to_odd(v, [a, minus], [b, plus], v.cvt_f64_f32(c));
@@ -180,7 +192,6 @@ fn fma_to_half<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
     let inexact = v.mask_and(v.mask_or(below, above), even);
     let step = v.select(grows, v.splat(1), v.splat(!0));
     let mut odd = v.select(inexact, v.add(near, step), near);
-    let magnitude = |a: V::W| v.and(a, v.splat(0x7fff_ffff));
     if m.round_f64 & DIRECTION == 2 {
         // numbers that cancel give -0, as zeros do of which one is negative
         let product = v.dmul_raw(v.cvt_f64_f32(a), v.cvt_f64_f32(b));

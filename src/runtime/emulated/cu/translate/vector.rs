@@ -198,6 +198,15 @@ impl Translator<'_> {
             self.push(op);
             return Ok(());
         };
+        if let (Some(held), Field::VdstTied) = (instead, spec.field) {
+            // the operation adds to what it finds
+            for dword in 0..u32::from(spec.registers(self.wave64).max(1)) {
+                let from = dword * self.shape.stride();
+                self.internal(Internal::copy_row, |op| {
+                    (op.d, op.a) = (Slot(held.0 + from), Slot(target.0 + from));
+                });
+            }
+        }
         let target = instead.unwrap_or(target);
         if !target.is_vector() {
             // lane masks and scalars: no result modifiers, but lanes that DPP disables give 0
