@@ -27,8 +27,8 @@ const FAMILIES: [IsaFamily; 10] = [
     IsaFamily::Gfx1250,
 ];
 
-/// Times that each mode comes, with IEEE and without.
-const TURNS: usize = 2;
+/// Times that each mode comes: with IEEE and without, beside other modes of the other formats.
+const TURNS: usize = 6;
 const LANES: usize = 64;
 
 /// How operands lie in registers.
@@ -385,10 +385,11 @@ pub(super) fn check_in(families: &[IsaFamily], operations: &[Operation]) {
         for single in 0..16u32 {
             for turn in 0..TURNS {
                 // every value of both fields, never the same ones together
-                let double = (7 * single + 3) & 15;
+                let double = (7 * single + 3 + 5 * (turn as u32 / 2)) & 15;
                 let bits = Mode::IEEE * ((single + turn as u32) & 1)
-                    | Mode::DX10_CLAMP * (single >> 1 & 1 ^ turn as u32)
-                    | Mode::FP16_OVFL * u32::from((single + number as u32).is_multiple_of(4));
+                    | Mode::DX10_CLAMP * ((single >> 1 ^ turn as u32) & 1)
+                    | Mode::FP16_OVFL
+                        * u32::from((single + number as u32 + turn as u32).is_multiple_of(4));
                 let mode = Mode::new(family, single, double, bits);
                 let mut program = Program::new(family);
                 let which = (number * 31 + single as usize * 5 + turn) % 8;
