@@ -584,6 +584,11 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// When the driver cannot be asked.
     fn version(&self) -> Result<Version, DriverError>;
 
+    /// How many threads of the host may share one large copy.
+    fn copy_threads(&self) -> usize {
+        1
+    }
+
     /// All nodes.
     ///
     /// # Errors

@@ -380,9 +380,10 @@ pub(super) fn copy(
     len: u64,
 ) -> Result<(), RuntimeError> {
     let (source, target) = (from.host(from_offset, len)?, to.host(to_offset, len)?);
+    let threads = to.process.driver.copy_threads();
     // SAFETY: both ranges were checked and are mapped while the buffers live; buffers are apart, and within one the
     // caller promises that the ranges do not overlap (if they do, the bytes are any mix, nothing worse).
-    unsafe { host_copy::copy(source, target, len as usize) };
+    unsafe { host_copy::copy_shared(source, target, len as usize, threads) };
     Ok(())
 }
 

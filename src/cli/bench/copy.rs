@@ -16,12 +16,16 @@ pub(super) fn measure(
     agent: &Agent,
     effort: &Effort,
     sizes: Option<&[u64]>,
+    threads: usize,
     benchmarks: &mut Vec<Benchmark>,
 ) -> Result<(), Failure> {
     let blit = Blit::new(agent).ok();
     let sdma = Sdma::new(agent)?;
     for &size in sizes.unwrap_or(&SIZES) {
-        benchmarks.push(ceiling(size, effort)?);
+        benchmarks.push(ceiling(size, 1, effort)?);
+        if threads > 1 {
+            benchmarks.push(ceiling(size, threads, effort)?);
+        }
         let host = |name: &str| agent.pool(PoolKind::FineGrained).allocate(size, name);
         let device = |name: &str| agent.allocate(size, name);
         let ways: [(&str, Buffer, Buffer); 3] = [
@@ -69,14 +73,26 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// `memcpy` between two ranges of ordinary memory: what an engine on this machine can reach.
-fn ceiling(size: u64, effort: &Effort) -> Result<Benchmark, Failure> {
-    let parameters =
-        json!({ "direction": "process_memory", "engine": "memcpy", "size_bytes": size });
+/// `memcpy` between two ranges of ordinary memory, by one thread or in shares: what an engine on this machine can reach.
+fn ceiling(size: u64, threads: usize, effort: &Effort) -> Result<Benchmark, Failure> {
+    let parameters = json!({
+        "direction": "process_memory", "engine": "memcpy", "size_bytes": size, "threads": threads,
+    });
     let from = vec![1u8; size as usize];
     let mut to = vec![2u8; size as usize];
+    let share = (size as usize).div_ceil(threads);
     timed(parameters, size, effort, || {
-        black_box(&mut to[..]).copy_from_slice(black_box(&from));
+        let (to, from) = (black_box(&mut to[..]), black_box(&from[..]));
+        std::thread::scope(|scope| {
+            let mut shares = to.chunks_mut(share).zip(from.chunks(share));
+            let own = shares.next();
+            for (to, from) in shares {
+                scope.spawn(|| to.copy_from_slice(from));
+            }
+            if let Some((to, from)) = own {
+                to.copy_from_slice(from);
+            }
+        });
         Ok(())
     })
 }

@@ -236,10 +236,11 @@ fn without_file(
         ..BenchReport::default()
     };
     let sizes = sweep.map(|sweep| sweep.values.as_slice());
+    let threads = report.devices[0].threads.unwrap_or(1);
     let measured = parts.iter().try_for_each(|part| match part {
         Part::Dispatch => dispatch::measure(agent, effort, &mut report.benchmarks),
         Part::Signal => signal::measure(agent, effort, &mut report.benchmarks),
-        Part::Copy => copy::measure(agent, effort, sizes, &mut report.benchmarks),
+        Part::Copy => copy::measure(agent, effort, sizes, threads, &mut report.benchmarks),
     });
     Ok((report, measured.map(|()| Exit::Good)))
 }

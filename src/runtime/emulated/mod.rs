@@ -275,6 +275,10 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
         NAME
     }
 
+    fn copy_threads(&self) -> usize {
+        self.scheduler.schedule().threads
+    }
+
     fn version(&self) -> Result<Version, DriverError> {
         // The verbs here are those of KFD 1.14.
         Ok(Version {

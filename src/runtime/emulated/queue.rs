@@ -453,7 +453,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             return Ok(Launch::Blocked);
         }
         let address = self.placement.slot(index);
-        let header = Header((self.vm.load_u32(address)? & 0xffff) as u16);
+        let slot = self.vm.packet_slot(address)?;
+        let header = Header(slot.first() as u16);
         if header.packet_type() == PacketType::INVALID {
             // Claimed, not written yet: the header comes last, and soon.
             return Ok(Launch::Blocked);
@@ -462,7 +463,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             return Ok(Launch::Blocked);
         }
         let packet = AqlPacket {
-            words: self.vm.load_packet(address)?,
+            words: slot.words(),
         };
         let observed = self
             .observer
@@ -485,7 +486,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         };
         let runs = run.is_some();
         if !runs && state.in_flight.is_empty() {
-            self.free(address)?;
+            slot.store_u32(u32::from(Header::INVALID.0));
         } else {
             state.in_flight.push_back(InFlight {
                 index,

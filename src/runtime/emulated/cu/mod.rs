@@ -44,6 +44,7 @@ mod translate;
 mod vector_files;
 #[cfg(test)]
 mod vectors;
+mod vgprs;
 mod wave;
 
 pub use api::{DispatchRequest, Executed, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step};

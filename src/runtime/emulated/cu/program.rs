@@ -13,7 +13,8 @@ use super::handlers::Handlers;
 use super::jit::{Compile, Jit, ProgramView, Runs};
 use super::microop::MicroOp;
 use super::simd::{MAX_LANES, SimdLevel};
-use super::translate::{Mode, translate};
+use super::translate::{Code, Mode, translate, unread};
+use super::vgprs::VgprSet;
 use super::wave::{CodeMap, Env, WaveShape};
 use crate::isa::IsaFamily;
 use crate::runtime::emulated::vm::AddressSpace;
@@ -98,7 +99,11 @@ pub(crate) struct Program {
     refusals: Vec<(u32, FaultKind)>,
     code: Vec<(u64, Vec<u8>)>,
     /// Marks among the micro-ops point into it.
-    _runs: Runs,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "it is owned, and reached by address")
+    )]
+    pub(super) runs: Runs,
 }
 
 impl Program {
@@ -127,7 +132,7 @@ impl Program {
             index,
             refusals,
             code,
-            _runs: runs,
+            runs,
         }
     }
 
@@ -143,16 +148,17 @@ impl Program {
         let Some(cold) = self.cold.get(index as usize) else {
             return Vec::new();
         };
-        let run = self
-            .code
-            .partition_point(|(start, _)| *start <= cold.address)
-            .checked_sub(1);
-        let bytes = run.and_then(|run| {
-            let (start, bytes) = &self.code[run];
-            let skip = usize::try_from(cold.address - start).ok()?;
-            bytes.get(skip..skip + usize::from(cold.len))
-        });
+        let bytes = self.bytes_from(cold.address);
+        let bytes = bytes.and_then(|bytes| bytes.get(..usize::from(cold.len)));
         bytes.map(<[u8]>::to_vec).unwrap_or_default()
+    }
+
+    /// The bytes from `address` on that were decoded.
+    fn bytes_from(&self, address: u64) -> Option<&[u8]> {
+        let run = self.code.partition_point(|(start, _)| *start <= address);
+        let (start, bytes) = &self.code[run.checked_sub(1)?];
+        let rest = bytes.get(usize::try_from(address - start).ok()?..)?;
+        (!rest.is_empty()).then_some(rest)
     }
 }
 
@@ -180,6 +186,14 @@ impl CodeMap for Program {
             constants: &self.constants,
             shape: self.key.shape,
         })
+    }
+    fn unread(&self, address: u64, registers: VgprSet) -> VgprSet {
+        let code = Code {
+            family: self.key.family,
+            shape: self.key.shape,
+            bytes: &|address| self.bytes_from(address),
+        };
+        unread(&code, address, registers)
     }
 }
 

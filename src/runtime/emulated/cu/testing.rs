@@ -3,6 +3,7 @@
 //! Knows: the engine's inside. Must not know: kernels, packets.
 #![expect(unsafe_code, reason = "test memory is written through its address")]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::engine::{PRIVATE_APERTURE, SHARED_APERTURE, dot_model};
@@ -68,6 +69,8 @@ pub(crate) struct Machine {
     code_bytes: u64,
     /// When code is compiled.
     pub(crate) compile: Compile,
+    /// How many runs were compiled so far.
+    pub(crate) compiled: Cell<usize>,
 }
 
 impl Machine {
@@ -80,6 +83,7 @@ impl Machine {
             code: 0,
             code_bytes: 65536,
             compile: Compile::from_environment(),
+            compiled: Cell::new(0),
         };
         machine.code = machine.allocate(machine.code_bytes, PAGE_READ | PAGE_WRITE | PAGE_EXECUTE);
         machine
@@ -154,6 +158,7 @@ impl Machine {
             gfx_major: if family.has_wave32() { 11 } else { 9 },
             dot_model: dot_model(family),
             wide_descriptors: family == IsaFamily::Gfx1250,
+            registers_are_kept: true,
             ..Env::default()
         };
         let cache = Cache::new(level, self.compile);
@@ -219,6 +224,8 @@ impl Machine {
             }
         };
         slot.leave();
+        let (_, compiled) = program.runs.count();
+        self.compiled.set(self.compiled.get() + compiled);
         match turn {
             Turn::Done => {}
             Turn::Preempted => panic!("the test's code does not end"),

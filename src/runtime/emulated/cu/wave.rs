@@ -11,6 +11,7 @@ use super::jit::ProgramView;
 use super::microop::{MicroOp, STOP, Slot};
 use super::simd::Vector;
 use super::tally::Tally;
+use super::vgprs::VgprSet;
 use crate::runtime::emulated::vm::{AddressSpace, PageTable};
 use crate::runtime::instrument::FaultKind;
 
@@ -214,6 +215,8 @@ pub(crate) struct Env {
     pub(crate) dot_model: DotModel,
     /// What the clock instructions read.
     pub(crate) clocks: Clocks,
+    /// Somebody looks at a wave's registers after its end.
+    pub(crate) registers_are_kept: bool,
 }
 
 /// Generations of dot-product hardware, by how they round.
@@ -267,6 +270,10 @@ pub(crate) trait CodeMap: std::fmt::Debug {
     /// The program as the compiler sees it, if it is one.
     fn view(&self) -> Option<ProgramView<'_>> {
         None
+    }
+    /// Those of some VGPRs that nobody reads who executes from `address` on, as far as that is known.
+    fn unread(&self, _address: u64, _registers: VgprSet) -> VgprSet {
+        VgprSet::default()
     }
 }
 

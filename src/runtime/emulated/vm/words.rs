@@ -5,6 +5,35 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{Access, AccessError, AddressSpace};
 
+/// The slot of a packet in a ring, checked once; of use while its caller is inside, like the address it was made of.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketSlot<'a>(&'a [AtomicU64; 8]);
+
+impl PacketSlot<'_> {
+    /// The first word, acquire: the header comes last.
+    #[inline]
+    #[must_use]
+    pub fn first(self) -> u64 {
+        self.0[0].load(Ordering::Acquire)
+    }
+
+    /// All words, relaxed.
+    #[inline]
+    #[must_use]
+    pub fn words(self) -> [u64; 8] {
+        std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed))
+    }
+
+    /// Stores the lower half of the first word, release.
+    #[inline]
+    pub fn store_u32(self, value: u32) {
+        let first = self.0[0].as_ptr().cast::<u32>();
+        // SAFETY: the slot is memory shared with the host, which may be read and written; x86-64 and Arm order accesses of
+        // different sizes to one word like others.
+        unsafe { AtomicU32::from_ptr(first) }.store(value, Ordering::Release);
+    }
+}
+
 impl AddressSpace {
     /// The 32-bit word at `address`, acquire.
     ///
@@ -24,24 +53,24 @@ impl AddressSpace {
         Ok(self.word64(address, Access::Read)?.load(Ordering::Acquire))
     }
 
-    /// Eight 64-bit words from `address`, aligned to 64, relaxed.
+    /// The slot of a packet at `address`, aligned to 64.
     ///
     /// # Errors
-    /// When they are not readable or not aligned.
+    /// When it is not readable and writable or not aligned.
     #[inline]
-    pub fn load_packet(&self, address: u64) -> Result<[u64; 8], AccessError> {
+    pub fn packet_slot(&self, address: u64) -> Result<PacketSlot<'_>, AccessError> {
         if !address.is_multiple_of(64) {
             return Err(AccessError {
                 address,
                 size_bytes: 64,
-                access: Access::Read,
+                access: Access::Atomic,
             });
         }
         // Eight words of one 64-byte line lie in one page: one check serves all.
-        let first = self.word64(address, Access::Read)?;
+        let first = self.word64(address, Access::Atomic)?;
         // SAFETY: the line was checked, and the caller is inside (`WorkerSlot`) or owns the memory.
         let words = unsafe { &*std::ptr::from_ref(first).cast::<[AtomicU64; 8]>() };
-        Ok(std::array::from_fn(|i| words[i].load(Ordering::Relaxed)))
+        Ok(PacketSlot(words))
     }
 
     /// Stores a 32-bit word, release.

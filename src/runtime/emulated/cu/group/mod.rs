@@ -75,8 +75,18 @@ fn beginning_of(launch: &Launch) -> (Range<usize>, Range<usize>) {
     (0..at(layout::SCALARS_END), ids)
 }
 
+/// Lines that are cleared by one call: the C library's `memset` turns to `rep stos` from 2 KiB on, which takes several times
+/// as long as its vector stores for what a wave has.
+const CLEARED: usize = 16;
+
 #[inline]
 fn clear(memory: &mut [Line]) {
+    memory.chunks_mut(CLEARED).for_each(clear_some);
+}
+
+// inlined, the calls would become one again
+#[inline(never)]
+fn clear_some(memory: &mut [Line]) {
     // SAFETY: a line of zero bytes is a line; `fill` would store them one by one.
     unsafe { memory.as_mut_ptr().write_bytes(0, memory.len()) };
 }

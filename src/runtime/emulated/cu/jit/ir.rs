@@ -61,10 +61,10 @@ pub(super) enum Bin {
     DivPd,
     /// Dwords of the second operand, by the numbers in the first.
     PermD,
-    /// Unsigned saturated words of both operands' dwords, 128 bits at a time.
-    PackUD,
-    /// The low halves of both operands, one above the other.
-    Low128,
+    /// The lower halves of both registers, the second above the first.
+    LowerHalves,
+    /// The even dwords of the first operand, the odd ones of the second.
+    EvenOdd,
 }
 
 /// Operations of one operand.
@@ -76,8 +76,8 @@ pub(super) enum Un {
     CvtPsD,
     /// Signed integers from f32, toward zero.
     CvtDPs,
-    /// The upper half in the place of the lower one.
-    High128,
+    /// The upper half of the register in the place of the lower one.
+    UpperHalf,
     /// f64 from the f32, or the signed integers, in the lower half.
     CvtPdPs,
     CvtPdD,
@@ -88,6 +88,8 @@ pub(super) enum Un {
     CvtPsPh,
     /// Dwords from the words in the lower half.
     ZextW,
+    /// The other way: the low words of dwords below 65536, in the lower half.
+    Words,
 }
 
 /// Operations with an immediate.
@@ -102,8 +104,6 @@ pub(super) enum Imm {
     ShufD,
     RoundPs,
     RoundPd,
-    /// Shuffles 64-bit lanes.
-    PermQ,
     /// f16 from f32, in the lower half; the immediate rounds.
     CvtPhPs,
 }
@@ -111,10 +111,28 @@ pub(super) enum Imm {
 /// Operations of two operands with an immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum BinImm {
-    /// Dword `i` of the second operand where bit `i` is set, else of the first.
-    BlendD,
     CmpPs,
     CmpPd,
+}
+
+/// An order of a register's dwords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Order {
+    /// The even ones, then the odd ones.
+    Sorted,
+    /// The first one of the lower half, the first one of the upper half, and so on.
+    Interleaved,
+}
+
+impl Order {
+    /// The number of the dword that comes in place `i` of a register of so many.
+    pub(super) fn dword(self, i: u32, dwords: u32) -> u32 {
+        let half = dwords / 2;
+        match self {
+            Self::Sorted => 2 * (i % half) + i / half,
+            Self::Interleaved => i / 2 + i % 2 * half,
+        }
+    }
 }
 
 /// What is added to every lane's address.
@@ -135,11 +153,11 @@ pub(super) enum Node {
     Scalar(u32),
     /// 64 bits, repeated.
     Const(u64),
-    /// A small number for each lane.
-    Lanes([u8; 8]),
+    /// Numbers of dwords in an order.
+    Lanes(Order),
     /// The lane mask that begins at a byte offset of the wave's block.
     MaskAt(u32),
-    /// Addresses of LDS that lie within 32 bytes from the first lane's on: which dword from there each lane's is.
+    /// Addresses of LDS that lie within a register's bytes from the first lane's on: which dword from there each lane's is.
     LdsWindow(Id),
     /// The same of virtual addresses: low dwords, and high ones if they have them.
     Window(Id, Option<Id>),
@@ -244,6 +262,8 @@ impl Graph {
 
     fn simplified(&mut self, node: &Node) -> Option<Id> {
         match *node {
+            // a mask that was spread over even and odd lanes
+            Node::Bin(Bin::EvenOdd, a, b) if a == b => Some(a),
             Node::Bin(op, a, b) => {
                 let (x, y) = (self.constant(a), self.constant(b));
                 if let (Some(x), Some(y)) = (x, y)
@@ -292,17 +312,6 @@ impl Graph {
                 let bits = shift(op, self.constant(a)?, count)?;
                 Some(self.add(Node::Const(bits)))
             }
-            Node::BinImm(BinImm::BlendD, a, b, 0xaa) => {
-                if a == b {
-                    return Some(a);
-                }
-                // a mask or a splat that was spread over even and odd lanes
-                let low = 0xffff_ffff;
-                if let (Some(x), Some(y)) = (self.constant(a), self.constant(b)) {
-                    return Some(self.add(Node::Const(x & low | y & !low)));
-                }
-                None
-            }
             Node::Select(_, a, b) if a == b => Some(a),
             // a mask is -1 where it is set
             Node::Select(m, a, b)
@@ -330,6 +339,7 @@ fn fold(op: Bin, x: u64, y: u64) -> Option<u64> {
         Bin::SubD => each(x, y, u32::wrapping_sub),
         Bin::SllD => each(x, y, |x, y| x.checked_shl(y).unwrap_or(0)),
         Bin::SrlD => each(x, y, |x, y| x.checked_shr(y).unwrap_or(0)),
+        Bin::EvenOdd => x & 0xffff_ffff | y & !0xffff_ffff,
         _ => return None,
     })
 }

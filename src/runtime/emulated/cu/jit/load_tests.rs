@@ -101,5 +101,6 @@ fn loads_are_those_of_the_interpreter() {
             }
         }
         assert!(faults > 20 && ends > 200, "{faults} faults, {ends} ends");
+        assert!(machine.compiled.get() > 200);
     }
 }

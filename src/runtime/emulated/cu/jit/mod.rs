@@ -4,7 +4,7 @@
 //!
 //! The translator marks where runs begin ([`Runs::mark`]); the micro-op there counts how often it is reached, and compiles
 //! the run when it is hot. What a run computes is recorded ([`trace`]) by executing the operations themselves on a back end
-//! that notes what it is asked for ([`recorder`]), so there is one description of what an instruction does. [`avx2`] makes
+//! that notes what it is asked for ([`recorder`]), so there is one description of what an instruction does. [`x86`] makes
 //! machine code of the graph, [`code`] keeps it.
 //!
 //! A run has no effects but its rows and lane masks, so all micro-ops stay where they are: a jump into the middle of a run is
@@ -15,7 +15,6 @@
     reason = "compiled code is called by its address, and micro-ops name their run by its address"
 )]
 
-mod avx2;
 mod code;
 mod ir;
 #[cfg(test)]
@@ -26,21 +25,23 @@ mod recorder;
 mod tests;
 mod trace;
 mod traced;
+mod x86;
 
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use self::avx2::{Frame, WINDOW_BYTES};
 use self::code::CodeMemory;
 use self::ir::Node;
 use self::loads::LOADS;
 use self::trace::{Around, Recorded, record};
+use self::x86::{Frame, Width};
 use super::handlers::Handlers;
 use super::microop::{Handler, MicroOp, Slot};
 use super::simd::{Avx2, SimdLevel};
+use super::vgprs::VgprSet;
 use super::wave::{Cx, WaveShape, layout};
 use crate::isa::Sem;
 
@@ -82,10 +83,19 @@ pub(crate) fn is_load(sem: Sem) -> bool {
     LOADS.iter().any(|&(load, _)| load == sem)
 }
 
+/// Whether an operation is one that runs may hold.
+pub(crate) fn is_recorded(sem: Sem) -> bool {
+    static RECORDED: OnceLock<HashSet<Sem>> = OnceLock::new();
+    RECORDED
+        .get_or_init(|| traced::operations().map(|(sem, _)| sem).collect())
+        .contains(&sem)
+}
+
 /// The compiler of one engine.
 #[derive(Debug)]
 pub(crate) struct Jit {
     when: Compile,
+    width: Width,
     /// From the handlers that execute to those that record.
     recorders: HashMap<usize, Handler>,
     /// Those of them that load.
@@ -102,9 +112,14 @@ impl Jit {
         if when == Compile::Never || level == SimdLevel::Portable || !Avx2::detected() {
             return None;
         }
+        let width = match level {
+            SimdLevel::Avx512 => Width::Zmm,
+            _ => Width::Ymm,
+        };
         let memory = CodeMemory::new().ok()?;
         Some(Arc::new(Self {
             when,
+            width,
             recorders: traced::recorders(handlers),
             loads: LOADS
                 .iter()
@@ -124,11 +139,47 @@ struct Run {
     len: u32,
     /// How often it was reached before it was compiled.
     reached: AtomicU32,
-    /// How it is executed; and how it is once its loads went back to the interpreter too often.
-    plan: OnceLock<Box<[Segment]>>,
-    without_loads: OnceLock<Box<[Segment]>>,
-    gave_up_loads: AtomicBool,
+    /// How it is executed, in the way at hand and in those that were given up.
+    plans: [OnceLock<Box<[Segment]>>; 3],
+    way: AtomicU8,
     jit: Arc<Jit>,
+}
+
+/// A way to execute the loads of a run, each given up for another where lanes go back to the interpreter too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// In the CPU's widest registers.
+    Wide,
+    /// Eight lanes at a time: their addresses lie together where those of sixteen do not.
+    Narrow,
+    /// Loads are interpreted.
+    WithoutLoads,
+}
+
+impl Way {
+    fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Wide,
+            1 => Self::Narrow,
+            _ => Self::WithoutLoads,
+        }
+    }
+
+    fn width(self, widest: Width) -> Width {
+        if self == Self::Narrow {
+            Width::Ymm
+        } else {
+            widest
+        }
+    }
+
+    fn next(self, widest: Width) -> Self {
+        if self == Self::Wide && widest == Width::Zmm {
+            Self::Narrow
+        } else {
+            Self::WithoutLoads
+        }
+    }
 }
 
 /// Some micro-ops of a run that are executed in one way.
@@ -142,8 +193,9 @@ struct Segment {
     code: AtomicPtr<u8>,
     /// Offsets of the lane masks that the code writes, as they lie in the [`Frame`].
     masks: Vec<u32>,
-    /// Whether it loads.
+    /// Whether it loads, and in which way.
     loads: bool,
+    way: Way,
     /// How often lanes went back to the interpreter, and when that was last looked at, in nanoseconds.
     went_back: AtomicU32,
     looked_at: AtomicU64,
@@ -209,9 +261,8 @@ impl Runs {
             first: ops[start as usize],
             len,
             reached: AtomicU32::new(0),
-            plan: OnceLock::new(),
-            without_loads: OnceLock::new(),
-            gave_up_loads: AtomicBool::new(false),
+            plans: [const { OnceLock::new() }; 3],
+            way: AtomicU8::new(Way::Wide as u8),
             jit: Arc::clone(jit),
         };
         let runs: Box<[Run]> = found.iter().map(run).collect();
@@ -291,7 +342,7 @@ unsafe fn execute(cx: &mut Cx<'_>, run: &Run, pc: u32, segment: &Segment, code: 
         unsafe { (*at).masks[index] = 0 };
     }
     if segment.loads {
-        let window = u64::from(WINDOW_BYTES);
+        let window = u64::from(segment.way.width(run.jit.width).bytes());
         // SAFETY: the fields are written, not read.
         unsafe {
             (*at).lds = cx.lds;
@@ -338,7 +389,7 @@ fn go_back(
     if segment.is_often_left() {
         // the data are of the kind that compiled code does not know
         if segment.loads {
-            run.gave_up_loads.store(true, Ordering::Relaxed);
+            run.give_up(segment.way);
         } else {
             segment.code.store(std::ptr::null_mut(), Ordering::Relaxed);
         }
@@ -349,24 +400,22 @@ fn go_back(
 impl Run {
     /// How the run is executed, if it is compiled.
     fn plan(&self, cx: &Cx<'_>, pc: u32) -> Option<&[Segment]> {
-        let plan = if self.gave_up_loads.load(Ordering::Relaxed) {
-            &self.without_loads
-        } else {
-            &self.plan
-        };
-        plan.get()
-            .map(AsRef::as_ref)
-            .or_else(|| self.plan_when_hot(cx, pc, plan))
+        let way = Way::of(self.way.load(Ordering::Relaxed));
+        let plan = self.plans[way as usize].get();
+        plan.map(AsRef::as_ref)
+            .or_else(|| self.plan_when_hot(cx, pc, way))
+    }
+
+    /// Goes on in another way, unless another thread did that.
+    fn give_up(&self, way: Way) {
+        let next = way.next(self.jit.width) as u8;
+        let order = Ordering::Relaxed;
+        let _was = self.way.compare_exchange(way as u8, next, order, order);
     }
 
     /// Counts, and compiles when it is time.
     #[cold]
-    fn plan_when_hot<'a>(
-        &'a self,
-        cx: &Cx<'_>,
-        pc: u32,
-        plan: &'a OnceLock<Box<[Segment]>>,
-    ) -> Option<&'a [Segment]> {
+    fn plan_when_hot(&self, cx: &Cx<'_>, pc: u32, way: Way) -> Option<&[Segment]> {
         let reached = self.reached.fetch_add(1, Ordering::Relaxed);
         if self.jit.when != Compile::Always && reached < HOT {
             return None;
@@ -377,8 +426,10 @@ impl Run {
             constants: program.constants,
             env: cx.env,
             vm: cx.vm,
+            code: cx.code,
         };
-        Some(plan.get_or_init(|| self.compile(cx, &program, &around, pc)))
+        let plan = &self.plans[way as usize];
+        Some(plan.get_or_init(|| self.compile(cx, &program, &around, pc, way)))
     }
 
     /// Compiles what can be compiled.
@@ -388,6 +439,7 @@ impl Run {
         program: &ProgramView<'_>,
         around: &Around<'_>,
         pc: u32,
+        way: Way,
     ) -> Box<[Segment]> {
         let mut instructions: Vec<Vec<Recorded>> = Vec::new();
         let mut last = None;
@@ -410,7 +462,7 @@ impl Run {
             }
         }
         // where loads are given up they stand alone, and are interpreted
-        let without_loads = self.gave_up_loads.load(Ordering::Relaxed);
+        let without_loads = way == Way::WithoutLoads;
         let is_load = |instruction: &Vec<Recorded>| {
             let loads =
                 |recorded: &Recorded| self.jit.loads.contains(&(recorded.op.handler as usize));
@@ -427,7 +479,7 @@ impl Run {
             let (count, segment) = if until == 0 {
                 (1, Segment::interpreted(start, first.len()))
             } else {
-                self.segment(start, &rest[..until], around)
+                self.segment(start, &rest[..until], around, way)
             };
             start += segment.len;
             segments.push(segment);
@@ -442,10 +494,14 @@ impl Run {
         start: u32,
         instructions: &[Vec<Recorded>],
         around: &Around<'_>,
+        way: Way,
     ) -> (usize, Segment) {
         let (mut count, mut run) = record(instructions, around);
         while count > 0 {
-            let Ok(mut assembled) = avx2::assemble(&run, around.shape.lanes) else {
+            let end = start + micro_ops(&instructions[..count]) as u32;
+            forget_unread(&mut run, around, around.code.next_address(end - 1));
+            let width = way.width(self.jit.width);
+            let Ok(mut assembled) = x86::assemble(&run, around.shape.lanes, width) else {
                 // too many values at a time
                 (count, run) = record(&instructions[..count / 2], around);
                 continue;
@@ -457,7 +513,8 @@ impl Run {
                 code: AtomicPtr::new(code.cast_mut()),
                 masks: run.masks.iter().map(|&(offset, _)| offset).collect(),
                 loads: run.graph.nodes.iter().any(Node::is_load),
-                ..Segment::interpreted(start, micro_ops(&instructions[..count]))
+                way,
+                ..Segment::interpreted(start, (end - start) as usize)
             };
             return (count, segment);
         }
@@ -467,6 +524,26 @@ impl Run {
             Segment::interpreted(start, micro_ops(&instructions[..count])),
         )
     }
+}
+
+/// Takes those rows from a run that nobody reads after it, from the address on where it ends.
+fn forget_unread(run: &mut ir::Run, around: &Around<'_>, address: u64) {
+    if around.env.registers_are_kept {
+        return;
+    }
+    let shape = around.shape;
+    let number = |offset: u32| {
+        let row = (offset - layout::ROWS) / shape.stride();
+        row.checked_sub(shape.vgprs)
+            .map_or(row, VgprSet::accumulation)
+    };
+    let mut written = VgprSet::default();
+    run.rows
+        .iter()
+        .for_each(|&(offset, _)| written.insert(number(offset)));
+    let unread = around.code.unread(address, written);
+    run.rows
+        .retain(|&(offset, _)| !unread.contains(number(offset)));
 }
 
 fn micro_ops(instructions: &[Vec<Recorded>]) -> usize {
@@ -482,6 +559,7 @@ impl Segment {
             code: AtomicPtr::default(),
             masks: Vec::new(),
             loads: false,
+            way: Way::WithoutLoads,
             went_back: AtomicU32::new(0),
             looked_at: AtomicU64::new(0),
         }
@@ -504,7 +582,7 @@ impl Segment {
 
 impl Jit {
     /// Keeps a function; gives its address, or nothing where there is no more room.
-    fn keep(&self, assembled: &mut avx2::Assembled) -> Option<*const u8> {
+    fn keep(&self, assembled: &mut x86::Assembled) -> Option<*const u8> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let constants = memory.next();
         memory.append(&assembled.pool_bytes())?;
@@ -520,7 +598,9 @@ impl Runs {
     pub(super) fn count(&self) -> (usize, usize) {
         let is_compiled = |run: &&Run| {
             let has_code = |segment: &Segment| !segment.code.load(Ordering::Relaxed).is_null();
-            run.plan.get().is_some_and(|plan| plan.iter().any(has_code))
+            run.plans[0]
+                .get()
+                .is_some_and(|plan| plan.iter().any(has_code))
         };
         (
             self.runs.len(),

@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::ir::{Base, Bin, BinImm, Graph, Id, Imm, Node, Run, Un, predicate, twice};
+use super::ir::{Base, Bin, BinImm, Graph, Id, Imm, Node, Order, Run, Un, predicate, twice};
 use crate::runtime::emulated::cu::simd::{MAX_LANES, Outlined, Quads, Vector, Words};
 use crate::runtime::emulated::cu::wave::layout;
 
@@ -110,8 +110,7 @@ impl Recording {
         self.graph().add(Node::Imm(op, a, imm))
     }
     fn blend(&mut self, even: Id, odd: Id) -> Id {
-        self.graph()
-            .add(Node::BinImm(BinImm::BlendD, even, odd, 0xaa))
+        self.bin(Bin::EvenOdd, even, odd)
     }
     fn constant(&mut self, bits: u64) -> Id {
         self.graph().add(Node::Const(bits))
@@ -300,16 +299,16 @@ impl Recording {
     }
     /// Even lanes to the lower half, odd ones to the upper half, each through a conversion to 64-bit lanes.
     fn widen(&mut self, op: Un, a: Id) -> [Id; 2] {
-        let order = self.graph().add(Node::Lanes([0, 2, 4, 6, 1, 3, 5, 7]));
+        let order = self.graph().add(Node::Lanes(Order::Sorted));
         let sorted = self.bin(Bin::PermD, order, a);
-        let odd = self.un(Un::High128, sorted);
+        let odd = self.un(Un::UpperHalf, sorted);
         [self.un(op, sorted), self.un(op, odd)]
     }
     /// 64-bit lanes through a conversion to 32-bit ones.
     fn narrow(&mut self, op: Un, [even, odd]: [Id; 2]) -> Id {
         let (even, odd) = (self.un(op, even), self.un(op, odd));
-        let sorted = self.bin(Bin::Low128, even, odd);
-        let order = self.graph().add(Node::Lanes([0, 4, 1, 5, 2, 6, 3, 7]));
+        let sorted = self.bin(Bin::LowerHalves, even, odd);
+        let order = self.graph().add(Node::Lanes(Order::Interleaved));
         self.bin(Bin::PermD, order, sorted)
     }
     fn flip(&mut self, a: Id, sign: u64) -> Id {
@@ -779,8 +778,7 @@ impl Vector for Recorder {
     fn cvt_f32_f16(self, a: Id) -> Id {
         let halves = self.and(a, self.splat(0xffff));
         self.with(|r| {
-            let packed = r.bin(Bin::PackUD, halves, halves);
-            let packed = r.imm(Imm::PermQ, packed, 0b00_00_10_00);
+            let packed = r.un(Un::Words, halves);
             r.un(Un::CvtPsPh, packed)
         })
     }

@@ -27,6 +27,7 @@ pub(super) struct Around<'a> {
     pub(super) constants: &'a [u32],
     pub(super) env: &'a Env,
     pub(super) vm: &'a AddressSpace,
+    pub(super) code: &'a dyn CodeMap,
 }
 
 #[derive(Debug)]

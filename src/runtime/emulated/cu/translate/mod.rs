@@ -5,6 +5,7 @@
 //! Sources: DESIGN.md, "The emulated compute unit", points 1, 4 and 5.
 mod discover;
 mod float_modes;
+mod liveness;
 mod matrix;
 mod memory;
 mod operands;
@@ -14,6 +15,8 @@ mod vector;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+pub(super) use self::liveness::{Code, unread};
 
 use self::discover::{CodeReader, Item, VgprBits, discover, flow};
 use self::order::{Order, order};

@@ -128,7 +128,7 @@ pub(super) fn order(
 }
 
 /// Operands with what the rows say of them.
-fn operands(inst: &Inst) -> impl Iterator<Item = (&OperandSpec, &Operand)> {
+pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (&OperandSpec, &Operand)> {
     let own = inst.row.operands.iter().zip(&inst.operands);
     let dual = inst
         .dual
@@ -226,7 +226,7 @@ const VCC: Operand = Operand::Sgpr {
 const VCC_WRITERS: [&str; 5] = ["v_cmp", "_co_", "addc", "subb", "div_scale"];
 
 /// The names of an instruction: two where it is dual.
-fn names(inst: &Inst) -> impl Iterator<Item = &'static str> + use<> {
+pub(super) fn names(inst: &Inst) -> impl Iterator<Item = &'static str> + use<> {
     let dual = inst.dual.map(|(row, _)| row.mnemonic);
     [Some(inst.row.mnemonic), dual].into_iter().flatten()
 }

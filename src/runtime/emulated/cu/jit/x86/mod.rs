@@ -1,4 +1,5 @@
-//! Machine code for a run: AVX2 and FMA, eight lanes at a time, values in registers from the first load to the last store.
+//! Machine code for a run: AVX2 and FMA eight lanes at a time, AVX-512 sixteen, values in registers from the first load to
+//! the last store.
 //!
 //! Knows: graphs, x86-64 instructions. Must not know: instructions of the GPU, programs.
 //!
@@ -13,16 +14,20 @@
 //! | rdx | EXEC; then for a moment, like rax |
 //! | r8 | the block, from the chunk's lanes on |
 //! | r9 | the chunk's number |
-//! | r10 | the chunk's part of EXEC, a byte |
+//! | r10 | the chunk's part of EXEC, a bit a lane |
 //! | r11 | the constants |
-//! | rcx | the table that makes lane masks of bytes |
-//! | ymm12 | the chunk's active lanes, where not all are |
-//! | ymm13 | lanes whose guard fails |
-//! | ymm14, ymm15 | for a moment |
+//! | rcx | AVX2: the table that makes lane masks of bytes |
+//! | ymm12, k3 | the chunk's active lanes, where not all are |
+//! | ymm13, k4 | lanes whose guard fails |
+//! | ymm14, ymm15, zmm30, zmm31, k1 | for a moment |
+//! | k2 | the odd lanes |
+//! | k5 to k7 | lane masks that are only chosen by |
 mod codes;
+mod masks;
 mod plan;
 mod registers;
 mod values;
+mod width;
 mod windows;
 
 use std::collections::HashMap;
@@ -32,27 +37,29 @@ use iced_x86::{MemoryOperand, Register};
 
 use self::plan::Plan;
 use self::registers::Body;
+pub(super) use self::width::Width;
+use self::width::{ACTIVE_LANES, K_ACTIVE, K_ODD};
 use super::ir::{Node, Run};
 
 /// Lane masks that a run may write.
 const MASKS: usize = 16;
 /// Different addresses that a run may load from.
 const WINDOWS: usize = 16;
-/// Bytes that one window spans.
-pub(super) const WINDOW_BYTES: u32 = 32;
 /// Values that do not fit the registers.
 const SPILLS: usize = 64;
 
 /// Memory of the call beside the wave's.
-#[repr(C, align(32))]
+#[repr(C, align(64))]
 pub(super) struct Frame {
-    /// The lane masks that the run writes, as far as it got: a byte a chunk, 0 before.
+    /// The lane masks that the run writes, as far as it got: a bit a lane, 0 before.
     pub(super) masks: [u64; MASKS],
     exec: u64,
-    /// The workgroup's LDS, and the highest address there from which 32 bytes lie in it; less than 0 for none.
+    /// The workgroup's LDS, and the highest address there from which a register's bytes lie in it; less than 0
+    /// for none.
     pub(super) lds: *const u8,
     pub(super) lds_limit: i64,
-    /// First address of the agent's arena, and the highest offset from there from which 32 bytes lie in it.
+    /// First address of the agent's arena, and the highest offset from there from which a register's bytes
+    /// lie in it.
     pub(super) arena: u64,
     pub(super) arena_limit: u64,
     /// A byte a page: what is allowed.
@@ -63,11 +70,8 @@ pub(super) struct Frame {
     pages: [[u64; 2]; WINDOWS],
     // the spills lie at a multiple of their size
     _unused: [u64; 2],
-    spills: [[u64; 4]; SPILLS],
+    spills: [[u64; 8]; SPILLS],
 }
-
-/// Lanes of a chunk.
-const LANES: u32 = 8;
 
 const BLOCK: Register = Register::RDI;
 const FRAME: Register = Register::RSI;
@@ -77,11 +81,6 @@ const CHUNK: Register = Register::R9;
 const ACTIVE: Register = Register::R10;
 const POOL: Register = Register::R11;
 const TABLE: Register = Register::RCX;
-const ACTIVE_LANES: usize = 12;
-const GUARD: usize = 13;
-const MOMENT: usize = 15;
-/// Registers for values; with all lanes active one more.
-const VALUES: usize = 12;
 
 /// For every byte of a lane mask its lanes, a byte each.
 pub(super) static LANE_MASKS: [[u8; 8]; 256] = {
@@ -120,20 +119,16 @@ pub(super) enum NoCode {
 /// The code of a run in two parts.
 #[derive(Debug)]
 pub(super) struct Assembled {
-    /// Constants of 32 bytes each, to lie before the code.
-    pool: Vec<[u32; 8]>,
+    /// Constants, a register's bytes each, to lie before the code.
+    pool: Vec<u32>,
     instructions: Vec<Instruction>,
 }
 
 impl Assembled {
     /// Bytes of the constants.
     pub(super) fn pool_bytes(&self) -> Vec<u8> {
-        self.pool
-            .as_flattened()
-            .iter()
-            .copied()
-            .flat_map(u32::to_le_bytes)
-            .collect()
+        let bytes = self.pool.iter().copied().flat_map(u32::to_le_bytes);
+        bytes.collect()
     }
 
     /// The code's bytes, if it lies at `address` and the constants at `pool`.
@@ -149,11 +144,17 @@ impl Assembled {
 }
 
 /// Assembles a run for waves of `lanes` lanes.
-pub(super) fn assemble(run: &Run, lanes: u32) -> Result<Assembled, NoCode> {
+pub(super) fn assemble(run: &Run, lanes: u32, width: Width) -> Result<Assembled, NoCode> {
     if run.masks.len() > MASKS {
         return Err(NoCode::Masks);
     }
-    let mut assembler = Assembler::default();
+    let mut assembler = Assembler {
+        width,
+        instructions: Vec::new(),
+        pool: Vec::new(),
+        pooled: HashMap::new(),
+        labels: 0,
+    };
     let plan = Plan::new(run);
     assembler.whole(&plan, lanes)?;
     Ok(Assembled {
@@ -169,20 +170,13 @@ enum Rm {
     Mem(MemoryOperand),
 }
 
-#[derive(Default)]
 struct Assembler {
+    width: Width,
     instructions: Vec<Instruction>,
-    pool: Vec<[u32; 8]>,
-    pooled: HashMap<[u32; 8], usize>,
+    pool: Vec<u32>,
+    /// Where constants lie in the pool, in bytes.
+    pooled: HashMap<Vec<u32>, u32>,
     labels: u64,
-}
-
-fn ymm(number: usize) -> Register {
-    Register::YMM0 + number as u32
-}
-
-fn xmm(number: usize) -> Register {
-    Register::XMM0 + number as u32
 }
 
 fn at(base: Register, offset: u32) -> MemoryOperand {
@@ -213,7 +207,7 @@ const FRAME_PERMISSIONS: u32 = std::mem::offset_of!(Frame, permissions) as u32;
 const FRAME_EXEC: u32 = std::mem::offset_of!(Frame, exec) as u32;
 
 fn frame_spill(index: usize) -> u32 {
-    (std::mem::offset_of!(Frame, spills) + 32 * index) as u32
+    (std::mem::offset_of!(Frame, spills) + 64 * index) as u32
 }
 
 impl Assembler {
@@ -236,34 +230,64 @@ impl Assembler {
         self.push(Instruction::with_branch(code, label)?);
         Ok(())
     }
+    /// 64 bits, repeated, as an operand in memory.
     pub(super) fn constant(&mut self, bits: u64) -> MemoryOperand {
-        let (low, high) = (bits as u32, (bits >> 32) as u32);
-        self.lanes([low, high, low, high, low, high, low, high])
+        self.lanes(|dword| (bits >> (dword % 2 * 32)) as u32)
     }
-    /// Eight dwords as an operand in memory.
-    pub(super) fn lanes(&mut self, dwords: [u32; 8]) -> MemoryOperand {
-        let pool = &mut self.pool;
-        let index = *self.pooled.entry(dwords).or_insert_with(|| {
-            pool.push(dwords);
-            pool.len() - 1
-        });
-        at(POOL, 32 * index as u32)
+    /// A register's dwords as an operand in memory.
+    pub(super) fn lanes(&mut self, dword: impl Fn(u32) -> u32) -> MemoryOperand {
+        let dwords: Vec<u32> = (0..self.width.lanes()).map(dword).collect();
+        let end = 4 * self.pool.len() as u32;
+        let offset = *self.pooled.entry(dwords.clone()).or_insert(end);
+        if offset == end {
+            self.pool.extend(dwords);
+        }
+        at(POOL, offset)
+    }
+    pub(super) fn vector(&self, number: usize) -> Register {
+        self.width.vector(number)
     }
     pub(super) fn load(&mut self, to: usize, from: MemoryOperand) -> Result<(), NoCode> {
-        self.push(Instruction::with2(
+        let code = self.width.of(
             Code::VEX_Vmovdqu_ymm_ymmm256,
-            ymm(to),
-            from,
-        )?);
+            Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,
+        );
+        self.push(Instruction::with2(code, self.vector(to), from)?);
         Ok(())
     }
     pub(super) fn store(&mut self, to: MemoryOperand, from: usize) -> Result<(), NoCode> {
-        self.push(Instruction::with2(
+        let code = self.width.of(
             Code::VEX_Vmovdqu_ymmm256_ymm,
-            to,
-            ymm(from),
+            Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm,
+        );
+        self.push(Instruction::with2(code, to, self.vector(from))?);
+        Ok(())
+    }
+    pub(super) fn copy(&mut self, to: usize, from: usize) -> Result<(), NoCode> {
+        let code = self.width.of(
+            Code::VEX_Vmovaps_ymm_ymmm256,
+            Code::EVEX_Vmovaps_zmm_k1z_zmmm512,
+        );
+        self.push(Instruction::with2(
+            code,
+            self.vector(to),
+            self.vector(from),
         )?);
         Ok(())
+    }
+    /// The dword in the lowest lane of a register.
+    pub(super) fn lowest(&mut self, to: Register, from: usize) -> Result<(), NoCode> {
+        let code = self
+            .width
+            .of(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm);
+        let from = Register::XMM0 + from as u32;
+        self.push(Instruction::with2(code, to, from)?);
+        Ok(())
+    }
+    /// The chunk's part of a lane mask that lies there.
+    pub(super) fn chunk_bits(&self, base: Register, offset: u32) -> MemoryOperand {
+        let scale = self.width.mask_bytes();
+        MemoryOperand::with_base_index_scale_displ_size(base, CHUNK, scale, i64::from(offset), 1)
     }
     pub(super) fn load_gpr(&mut self, to: Register, from: MemoryOperand) -> Result<(), NoCode> {
         self.push(Instruction::with2(Code::Mov_r64_rm64, to, from)?);
@@ -271,8 +295,8 @@ impl Assembler {
     }
     pub(super) fn three(&mut self, code: Code, d: usize, a: usize, b: Rm) -> Result<(), NoCode> {
         self.push(match b {
-            Rm::Reg(b) => Instruction::with3(code, ymm(d), ymm(a), ymm(b))?,
-            Rm::Mem(b) => Instruction::with3(code, ymm(d), ymm(a), b)?,
+            Rm::Reg(b) => Instruction::with3(code, self.vector(d), self.vector(a), self.vector(b))?,
+            Rm::Mem(b) => Instruction::with3(code, self.vector(d), self.vector(a), b)?,
         });
         Ok(())
     }
@@ -281,11 +305,18 @@ impl Assembler {
         let (partial, deopt, done) = (self.label(), self.label(), self.label());
         // the number is set when the constants have their place
         self.push(Instruction::with2(Code::Mov_r64_imm64, POOL, 0u64)?);
-        self.push(Instruction::with2(
-            Code::Mov_r64_imm64,
-            TABLE,
-            LANE_MASKS.as_ptr().addr() as u64,
-        )?);
+        match self.width {
+            Width::Ymm => {
+                let table = LANE_MASKS.as_ptr().addr() as u64;
+                self.push(Instruction::with2(Code::Mov_r64_imm64, TABLE, table)?);
+            }
+            Width::Zmm => {
+                let odd = Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 0xaaaau32)?;
+                self.push(odd);
+                let to = Instruction::with2(Code::VEX_Kmovw_kr_r32, K_ODD, Register::EAX)?;
+                self.push(to);
+            }
+        }
         self.push(Instruction::with2(
             Code::Mov_rm64_r64,
             at(FRAME, FRAME_EXEC),
@@ -341,7 +372,7 @@ impl Assembler {
         self.push(Instruction::with2(
             Code::Shl_rm32_imm8,
             Register::EAX,
-            3u32,
+            self.width.lane_bits(),
         )?);
         self.push(Instruction::with(Code::VEX_Vzeroupper));
         self.push(Instruction::with(Code::Retnq));
@@ -361,50 +392,44 @@ impl Assembler {
         let (again, next) = (self.label(), self.label());
         self.bind(again);
         if partial {
-            let byte = MemoryOperand::with_base_index_scale_displ_size(
-                FRAME,
-                CHUNK,
-                1,
-                i64::from(FRAME_EXEC),
-                1,
-            );
-            self.push(Instruction::with2(
-                Code::Movzx_r32_rm8,
-                Register::R10D,
-                byte,
-            )?);
+            let bits = self.chunk_bits(FRAME, FRAME_EXEC);
+            let load = self.width.of(Code::Movzx_r32_rm8, Code::Movzx_r32_rm16);
+            self.push(Instruction::with2(load, Register::R10D, bits)?);
             self.push(Instruction::with2(
                 Code::Test_rm32_r32,
                 Register::R10D,
                 Register::R10D,
             )?);
             self.jump(Code::Je_rel32_64, next)?;
-            self.spread_byte(ACTIVE_LANES, ACTIVE)?;
+            match self.width {
+                Width::Ymm => self.spread_byte(ACTIVE_LANES, ACTIVE)?,
+                Width::Zmm => {
+                    let code = Code::VEX_Kmovw_kr_r32;
+                    self.push(Instruction::with2(code, K_ACTIVE, Register::R10D)?);
+                }
+            }
         }
         Body::new(self, plan, partial, deopt).chunk()?;
         self.bind(next);
         self.push(Instruction::with2(
             Code::Add_rm64_imm8,
             ROW,
-            4 * LANES as i32,
+            self.width.bytes() as i32,
         )?);
         self.push(Instruction::with2(Code::Add_rm32_imm8, Register::R9D, 1)?);
         self.push(Instruction::with2(
             Code::Cmp_rm32_imm8,
             Register::R9D,
-            (lanes / LANES) as i32,
+            (lanes / self.width.lanes()) as i32,
         )?);
         self.jump(Code::Jb_rel32_64, again)
     }
 
-    /// A lane mask from a byte of bits.
+    /// A lane mask of eight lanes from a byte of bits.
     pub(super) fn spread_byte(&mut self, to: usize, byte: Register) -> Result<(), NoCode> {
         let entry = MemoryOperand::with_base_index_scale(TABLE, byte, 8);
-        self.push(Instruction::with2(
-            Code::VEX_Vpmovsxbd_ymm_xmmm64,
-            ymm(to),
-            entry,
-        )?);
+        let code = Code::VEX_Vpmovsxbd_ymm_xmmm64;
+        self.push(Instruction::with2(code, self.vector(to), entry)?);
         Ok(())
     }
 }

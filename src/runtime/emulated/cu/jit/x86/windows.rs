@@ -1,14 +1,15 @@
-//! Loads of a chunk: the lanes' dwords lie within 32 bytes, so one load has all of them, and each lane takes its own.
+//! Loads of a chunk: the lanes' dwords lie within a register's bytes, so one load has all of them, and each lane takes its own.
 //!
 //! Knows: LDS and the arena as the frame has them. Must not know: which instructions load.
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::ir::{Base, Id, Node, twice};
+use super::super::ir::{Base, Bin, Id, Imm, Node, twice};
+use super::codes::{bin_code, imm_code};
 use super::registers::Body;
+use super::width::ACTIVE_LANES;
 use super::{
-    ACTIVE_LANES, BLOCK, FRAME, FRAME_ARENA, FRAME_ARENA_LIMIT, FRAME_LDS, FRAME_LDS_LIMIT,
-    FRAME_PERMISSIONS, MOMENT, NoCode, Rm, WINDOW_BYTES, WINDOWS, at, frame_page, frame_page_room,
-    frame_window, ymm,
+    BLOCK, FRAME, FRAME_ARENA, FRAME_ARENA_LIMIT, FRAME_LDS, FRAME_LDS_LIMIT, FRAME_PERMISSIONS,
+    NoCode, Rm, WINDOWS, Width, at, frame_page, frame_page_room, frame_window,
 };
 use crate::runtime::emulated::cu::memory::PAGE_SHIFT;
 use crate::runtime::emulated::vm::{PAGE_SIZE, needed};
@@ -24,70 +25,60 @@ impl Body<'_, '_> {
 
     /// The value of the first active lane of `a` in all lanes of a register.
     pub(super) fn first_lane(&mut self, to: usize, a: usize) -> Result<(), NoCode> {
-        if self.partial {
-            self.out.push(Instruction::with2(
-                Code::Tzcnt_r32_rm32,
-                Register::EAX,
-                Register::R10D,
-            )?);
-            let to_xmm = Register::XMM0 + to as u32;
-            self.out.push(Instruction::with2(
-                Code::VEX_Vmovd_xmm_rm32,
-                to_xmm,
-                Register::EAX,
-            )?);
-            self.out.push(Instruction::with2(
-                Code::VEX_Vpbroadcastd_ymm_xmmm32,
-                ymm(to),
-                to_xmm,
-            )?);
-            self.out
-                .three(Code::VEX_Vpermd_ymm_ymm_ymmm256, to, to, Rm::Reg(a))
-        } else {
-            let lane = Register::XMM0 + a as u32;
-            self.out.push(Instruction::with2(
-                Code::VEX_Vpbroadcastd_ymm_xmmm32,
-                ymm(to),
-                lane,
-            )?);
-            Ok(())
+        let width = self.width();
+        let broadcast = width.of(
+            Code::VEX_Vpbroadcastd_ymm_xmmm32,
+            Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32,
+        );
+        let lowest = |register: usize| Register::XMM0 + register as u32;
+        if !self.partial {
+            let spread = Instruction::with2(broadcast, width.vector(to), lowest(a))?;
+            self.out.push(spread);
+            return Ok(());
         }
+        let find = Instruction::with2(Code::Tzcnt_r32_rm32, Register::EAX, Register::R10D)?;
+        self.out.push(find);
+        match width {
+            Width::Ymm => {
+                let code = Code::VEX_Vmovd_xmm_rm32;
+                self.out
+                    .push(Instruction::with2(code, lowest(to), Register::EAX)?);
+                self.out
+                    .push(Instruction::with2(broadcast, width.vector(to), lowest(to))?);
+            }
+            Width::Zmm => {
+                let code = Code::EVEX_Vpbroadcastd_zmm_k1z_r32;
+                self.out
+                    .push(Instruction::with2(code, width.vector(to), Register::EAX)?);
+            }
+        }
+        let (permute, _) = bin_code(width, Bin::PermD);
+        self.out.three(permute, to, to, Rm::Reg(a))
     }
 
     /// Which dword of the window each lane's is, in a register of its own; leaves the first lane's address in eax.
     pub(super) fn dwords_of_window(&mut self, id: Id, a: Id) -> Result<usize, NoCode> {
+        let width = self.width();
+        let (first, moment) = (width.first(), width.moment());
         let address = self.register(a)?;
-        let first = 14;
         self.first_lane(first, address)?;
         let mut lanes = address;
         if self.partial {
-            self.select(MOMENT, ACTIVE_LANES, Rm::Reg(address), first)?;
-            lanes = MOMENT;
+            self.select_active(moment, address, first)?;
+            lanes = moment;
         }
         let d = self.take(id)?;
         self.pinned |= 1 << d;
+        let (sub, _) = bin_code(width, Bin::SubD);
+        self.out.three(sub, d, lanes, Rm::Reg(first))?;
+        // a multiple of 4 below a register's bytes
+        let others = self.out.constant(twice(!(width.bytes() - 4)));
+        self.leave_if_any(d, Rm::Mem(others), false)?;
+        let (shift, _) = imm_code(width, Imm::SrlD);
+        let d_register = width.vector(d);
         self.out
-            .three(Code::VEX_Vpsubd_ymm_ymm_ymmm256, d, lanes, Rm::Reg(first))?;
-        // a multiple of 4 below 32
-        let others = self.out.constant(twice(!(WINDOW_BYTES - 4)));
-        self.out.push(Instruction::with2(
-            Code::VEX_Vptest_ymm_ymmm256,
-            ymm(d),
-            others,
-        )?);
-        self.out.jump(Code::Jne_rel32_64, self.deopt)?;
-        self.out.push(Instruction::with3(
-            Code::VEX_Vpsrld_ymm_ymm_imm8,
-            ymm(d),
-            ymm(d),
-            2u32,
-        )?);
-        let first = Register::XMM0 + first as u32;
-        self.out.push(Instruction::with2(
-            Code::VEX_Vmovd_rm32_xmm,
-            Register::EAX,
-            first,
-        )?);
+            .push(Instruction::with3(shift, d_register, d_register, 2u32)?);
+        self.out.lowest(Register::EAX, first)?;
         if self.windows.len() == WINDOWS {
             return Err(NoCode::Windows);
         }
@@ -144,52 +135,33 @@ impl Body<'_, '_> {
         self.out.push(Instruction::with2(
             Code::Cmp_EAX_imm32,
             Register::EAX,
-            0u32.wrapping_sub(WINDOW_BYTES) as i32,
+            0u32.wrapping_sub(self.width().bytes()) as i32,
         )?);
         self.out.jump(Code::Ja_rel32_64, self.deopt)?;
         if let Some(high) = high {
             let upper = self.register(high)?;
-            let first = 14;
+            let (first, moment) = (self.width().first(), self.width().moment());
             if self.partial {
                 // eax is needed to find the lane
-                self.out.push(Instruction::with2(
-                    Code::Mov_r32_rm32,
-                    Register::EDX,
-                    Register::EAX,
-                )?);
+                let code = Code::Mov_r32_rm32;
+                let keep = Instruction::with2(code, Register::EDX, Register::EAX)?;
+                self.out.push(keep);
             }
             self.first_lane(first, upper)?;
-            self.out.three(
-                Code::VEX_Vpxor_ymm_ymm_ymmm256,
-                MOMENT,
-                first,
-                Rm::Reg(upper),
-            )?;
+            let (differ, _) = bin_code(self.width(), Bin::Xor);
+            self.out.three(differ, moment, first, Rm::Reg(upper))?;
             if self.partial {
-                self.out.three(
-                    Code::VEX_Vpand_ymm_ymm_ymmm256,
-                    MOMENT,
-                    MOMENT,
-                    Rm::Reg(ACTIVE_LANES),
-                )?;
-                self.out.push(Instruction::with2(
-                    Code::Mov_r32_rm32,
-                    Register::EAX,
-                    Register::EDX,
-                )?);
+                if self.width() == Width::Ymm {
+                    let code = Code::VEX_Vpand_ymm_ymm_ymmm256;
+                    let active = Rm::Reg(ACTIVE_LANES);
+                    self.out.three(code, moment, moment, active)?;
+                }
+                let code = Code::Mov_r32_rm32;
+                let back = Instruction::with2(code, Register::EAX, Register::EDX)?;
+                self.out.push(back);
             }
-            self.out.push(Instruction::with2(
-                Code::VEX_Vptest_ymm_ymmm256,
-                ymm(MOMENT),
-                ymm(MOMENT),
-            )?);
-            self.out.jump(Code::Jne_rel32_64, self.deopt)?;
-            let first = Register::XMM0 + first as u32;
-            self.out.push(Instruction::with2(
-                Code::VEX_Vmovd_rm32_xmm,
-                Register::EDX,
-                first,
-            )?);
+            self.leave_if_any(moment, Rm::Reg(moment), self.partial)?;
+            self.out.lowest(Register::EDX, first)?;
             self.out.push(Instruction::with2(
                 Code::Shl_rm64_imm8,
                 Register::RDX,
@@ -207,14 +179,15 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    /// The address of a load in rax, if its 32 bytes may be read. The page in which the window's last load was read is not
-    /// looked up again.
+    /// The address of a load in rax, if a register's bytes may be read there. The page in which the window's last load was
+    /// read is not looked up again.
     pub(super) fn checked_address(
         &mut self,
         window: Id,
         base: Base,
         offset: i32,
     ) -> Result<(), NoCode> {
+        let bytes = self.width().bytes() as i32;
         let window = self.window_of(window)?;
         let known = self.out.label();
         self.out
@@ -239,7 +212,7 @@ impl Body<'_, '_> {
         self.to_rdx(Code::Cmp_r64_rm64, at(FRAME, FRAME_ARENA_LIMIT))?;
         self.out.jump(Code::Ja_rel32_64, self.deopt)?;
         // the last byte's page and the first one's
-        for last in [WINDOW_BYTES as i32 - 1, 0] {
+        for last in [bytes - 1, 0] {
             if last == 0 {
                 self.copy_rax()?;
                 self.to_rdx(Code::Sub_r64_rm64, at(FRAME, FRAME_ARENA))?;
@@ -277,7 +250,7 @@ impl Body<'_, '_> {
         self.out.push(Instruction::with2(
             Code::Mov_rm64_imm32,
             at(FRAME, frame_page_room(window)),
-            PAGE_SIZE as i32 - WINDOW_BYTES as i32 + 1,
+            PAGE_SIZE as i32 - bytes + 1,
         )?);
         self.out.bind(known);
         Ok(())
@@ -305,13 +278,13 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    /// Each lane's dword of the 32 bytes at rax plus an offset.
+    /// Each lane's dword of the bytes at rax plus an offset.
     pub(super) fn permute(&mut self, id: Id, window: Id, offset: i64) -> Result<(), NoCode> {
         let lanes = self.register(window)?;
         self.release(&[window]);
         let d = self.take_over(id)?;
         let from = MemoryOperand::with_base_displ(Register::RAX, offset);
-        self.out
-            .three(Code::VEX_Vpermd_ymm_ymm_ymmm256, d, lanes, Rm::Mem(from))
+        let (permute, _) = bin_code(self.width(), Bin::PermD);
+        self.out.three(permute, d, lanes, Rm::Mem(from))
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Plan<'a> {
     pub(super) steps: Vec<Step>,
     /// Of each value the steps that use it; what is used after the last step has the number of steps.
     pub(super) uses: Vec<Vec<u32>>,
+    /// Of each value whether it is a lane mask of dwords that is only chosen by, guarded against or written as a mask.
+    pub(super) only_chooses: Vec<bool>,
 }
 
 /// `f32` arithmetic that gives a NaN for a NaN.
@@ -27,6 +29,33 @@ fn carries_nan(node: &Node) -> bool {
         node,
         Node::FmaPs(..) | Node::Bin(Bin::AddPs | Bin::MulPs | Bin::SubPs | Bin::DivPs, ..)
     )
+}
+
+/// Of each value whether it is a lane mask of dwords that needs not be one of all ones or zeros a lane.
+fn only_chooses(run: &Run, steps: &[Step]) -> Vec<bool> {
+    let is_mask = |node: &Node| {
+        matches!(
+            node,
+            Node::MaskAt(_) | Node::BinImm(BinImm::CmpPs, ..) | Node::Bin(Bin::EqD | Bin::GtD, ..)
+        )
+    };
+    let mut only: Vec<bool> = run.graph.nodes.iter().map(is_mask).collect();
+    let mut not = |id: Id| only[id.0 as usize] = false;
+    for step in steps {
+        match *step {
+            Step::Value(id) => match run.graph.node(id) {
+                Node::Select(_, a, b) => [a, b].into_iter().for_each(&mut not),
+                node => {
+                    let (operands, count) = node.operands();
+                    operands[..count].iter().copied().for_each(&mut not);
+                }
+            },
+            Step::NoNan(a, b) => [a, b].into_iter().for_each(&mut not),
+            Step::Guard(_) => {}
+        }
+    }
+    run.rows.iter().for_each(|&(_, id)| not(id));
+    only
 }
 
 impl<'a> Plan<'a> {
@@ -119,7 +148,13 @@ impl<'a> Plan<'a> {
         for &(_, id) in run.rows.iter().chain(&run.masks) {
             uses[id.0 as usize].push(steps.len() as u32);
         }
-        Self { run, steps, uses }
+        let only_chooses = only_chooses(run, &steps);
+        Self {
+            run,
+            steps,
+            uses,
+            only_chooses,
+        }
     }
 
     /// The first use of a value at or after a step.

@@ -5,7 +5,8 @@ use iced_x86::{Code, Instruction, MemoryOperand};
 
 use super::super::ir::{Id, Node};
 use super::plan::Plan;
-use super::{Assembler, BLOCK, FRAME, NoCode, ROW, Rm, SPILLS, VALUES, at, frame_spill, ymm};
+use super::width::K_VALUES;
+use super::{Assembler, BLOCK, FRAME, NoCode, ROW, Rm, SPILLS, Width, at, frame_spill};
 
 /// One chunk: which value is in which register.
 pub(super) struct Body<'a, 'p> {
@@ -14,12 +15,14 @@ pub(super) struct Body<'a, 'p> {
     pub(super) partial: bool,
     pub(super) registers: usize,
     /// What each register holds.
-    pub(super) holds: [Option<Id>; 16],
+    pub(super) holds: [Option<Id>; 32],
     pub(super) place: Vec<Option<u8>>,
+    /// Lane masks that are in mask registers.
+    pub(super) masks: [Option<Id>; K_VALUES.len()],
     spilled: Vec<Option<u16>>,
     spills: usize,
     /// Registers of the step at hand, which must stay.
-    pub(super) pinned: u16,
+    pub(super) pinned: u32,
     pub(super) step: u32,
     /// Windows, by their place in the frame.
     pub(super) windows: Vec<Id>,
@@ -36,11 +39,12 @@ impl<'a, 'p> Body<'a, 'p> {
     ) -> Self {
         let values = plan.run.graph.nodes.len();
         Self {
+            registers: out.width.values(partial),
             out,
             plan,
             partial,
-            registers: if partial { VALUES } else { VALUES + 1 },
-            holds: [None; 16],
+            holds: [None; 32],
+            masks: [None; K_VALUES.len()],
             place: vec![None; values],
             spilled: vec![None; values],
             spills: 0,
@@ -49,6 +53,10 @@ impl<'a, 'p> Body<'a, 'p> {
             windows: Vec::new(),
             deopt,
         }
+    }
+
+    pub(super) fn width(&self) -> Width {
+        self.out.width
     }
 
     pub(super) fn node(&self, id: Id) -> Node {
@@ -127,16 +135,20 @@ impl<'a, 'p> Body<'a, 'p> {
             Node::Row(offset) => self.out.load(register, at(ROW, offset))?,
             Node::Scalar(offset) => {
                 let from = at(BLOCK, offset);
-                let load =
-                    Instruction::with2(Code::VEX_Vpbroadcastd_ymm_xmmm32, ymm(register), from)?;
+                let code = self.width().of(
+                    Code::VEX_Vpbroadcastd_ymm_xmmm32,
+                    Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32,
+                );
+                let load = Instruction::with2(code, self.out.vector(register), from)?;
                 self.out.push(load);
             }
             Node::Const(bits) => {
                 let from = self.out.constant(bits);
                 self.out.load(register, from)?;
             }
-            Node::Lanes(numbers) => {
-                let from = self.out.lanes(numbers.map(u32::from));
+            Node::Lanes(order) => {
+                let dwords = self.width().lanes();
+                let from = self.out.lanes(|i| order.dword(i, dwords));
                 self.out.load(register, from)?;
             }
             // computed in its own step
@@ -178,6 +190,11 @@ impl<'a, 'p> Body<'a, 'p> {
                 && let Some(register) = self.place[id.0 as usize].take()
             {
                 self.holds[usize::from(register)] = None;
+            }
+            if self.dies(id)
+                && let Some(mask) = self.masks.iter_mut().find(|mask| **mask == Some(id))
+            {
+                *mask = None;
             }
         }
     }
