@@ -316,10 +316,15 @@ fn signals_copies_and_sweeps_are_measured() {
         names,
         ["signal_store", "signal_round_trip", "signal_round_trip"]
     );
-    let copies = bench(&["bench", "copy", "--sweep", "size=4K..16K"]);
+    let copies = bench(&["bench", "copy", "--sweep", "size=4K..16K", "--threads", "2"]);
     let copies = copies["benchmarks"].as_array().unwrap().clone();
-    // three sizes; three directions by three engines, and memcpy
-    assert_eq!(copies.len(), 3 * (9 + 1));
+    // three sizes; three directions by three engines, and memcpy, also by as many threads as the device has
+    assert_eq!(copies.len(), 3 * (9 + 2));
+    let shared = copies
+        .iter()
+        .filter(|copy| copy["parameters"]["threads"] == 2)
+        .count();
+    assert_eq!(shared, 3);
     for copy in &copies {
         assert_series(&copy["host_time_ns"], 2);
         assert_series(&copy["bytes_per_s"], 2);

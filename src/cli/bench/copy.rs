@@ -75,9 +75,11 @@ pub(super) fn measure(
 
 /// `memcpy` between two ranges of ordinary memory, by one thread or in shares: what an engine on this machine can reach.
 fn ceiling(size: u64, threads: usize, effort: &Effort) -> Result<Benchmark, Failure> {
-    let parameters = json!({
-        "direction": "process_memory", "engine": "memcpy", "size_bytes": size, "threads": threads,
-    });
+    let mut parameters =
+        json!({ "direction": "process_memory", "engine": "memcpy", "size_bytes": size });
+    if threads > 1 {
+        parameters["threads"] = json!(threads);
+    }
     let from = vec![1u8; size as usize];
     let mut to = vec![2u8; size as usize];
     let share = (size as usize).div_ceil(threads);
