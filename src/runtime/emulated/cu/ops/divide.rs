@@ -5,7 +5,7 @@
 //! Source: AMD "RDNA3" and "CDNA3" ISA documents, V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP and V_TRIG_PREOP, corrected where
 //! tests recorded on hardware say otherwise: `v_div_scale` sets its flag for a zero operand and finds a quotient denormal
 //! by the difference of exponents, `v_div_fmas` scales up or down by the exponent of its third operand, `v_div_fixup`
-//! gives an infinity where the quotient is a NaN.
+//! gives an infinity where the quotient is a NaN and has not vanished.
 //!
 //! A quotient is found thus: both operands are scaled ([`div_scale`]) so that the reciprocal of the denominator, the
 //! quotient and the remainders stay normal; where only one of them was, the flag has the last step, an FMA, scale back.
@@ -111,12 +111,12 @@ impl Scaling {
         }
         let sign = (denominator ^ numerator) & self.format.sign();
         let difference = self.field(numerator) - self.field(denominator);
-        if self.format.is_nan(estimate) {
-            return sign | self.format.infinity();
-        }
         // below half of the smallest denormal
         if difference < -(self.top >> 1) - self.mantissa as i32 {
             return sign;
+        }
+        if self.format.is_nan(estimate) {
+            return sign | self.format.infinity();
         }
         sign | estimate & (self.format.sign() - 1)
     }
@@ -190,7 +190,8 @@ pub(crate) fn v_div_fmas_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
             cx.w(v, op.c, chunk),
         );
         let mut r = fma_f32(v, m.round_f32, a, b, c);
-        let scaled = cx.chunk_mask(v, flags, chunk);
+        let number = v.mask_not(v.funord(r, r));
+        let scaled = v.mask_and(cx.chunk_mask(v, flags, chunk), number);
         if v.any(scaled) {
             let round = Round::from_field(m.round_f32);
             let back = v.map3(a, b, c, |a, b, c| {
@@ -217,7 +218,8 @@ pub(crate) fn v_div_fmas_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
             cx.q(v, op.c, chunk),
         );
         let mut r = fma_f64(v, m.round_f64, a, b, c);
-        let scaled = cx.chunk_mask(v, flags, chunk);
+        let number = v.mask_not(v.dunord(r, r));
+        let scaled = v.mask_and(cx.chunk_mask(v, flags, chunk), number);
         if v.any(scaled) {
             let round = Round::from_field(m.round_f64);
             let back = v.qmap3(a, b, c, |a, b, c| {

@@ -21,22 +21,22 @@ const INFINITY: u32 = 0x7f80_0000;
 const ONE: u32 = 0x3f80_0000;
 const ONE_F64: u64 = 0x3ff0_0000_0000_0000;
 
-vop1! {
-    v_rcp_f32 |v, a| rcp_f32(v, a);
+fop1! {
+    v_rcp_f32 |v, m, a| passed(v, m, a, rcp_f32(v, a));
     /// The reciprocal of integer division macros.
-    v_rcp_iflag_f32 |v, a| rcp_f32(v, a);
-    v_rsq_f32 |v, a| rsq_f32(v, a);
-    v_sqrt_f32 |v, a| sqrt_f32(v, a);
+    v_rcp_iflag_f32 |v, m, a| passed(v, m, a, rcp_f32(v, a));
+    v_rsq_f32 |v, m, a| passed(v, m, a, rsq_f32(v, a));
+    v_sqrt_f32 |v, m, a| passed(v, m, a, sqrt_f32(v, a));
     /// D = 2^S0.
-    v_exp_f32 |v, a| exp_f32(v, a);
-    v_exp_legacy_f32 |v, a| { let a = flush(v, a); flush(v, exp2(v, a)) };
+    v_exp_f32 |v, m, a| passed(v, m, a, exp_f32(v, a));
+    v_exp_legacy_f32 |v, m, a| passed(v, m, a, exp_f32(v, a));
     /// D = log2(S0).
-    v_log_f32 |v, a| log_f32(v, a);
-    v_log_legacy_f32 |v, a| { let a = flush(v, a); log2(v, a) };
+    v_log_f32 |v, m, a| passed(v, m, a, log_f32(v, a));
+    v_log_legacy_f32 |v, m, a| passed(v, m, a, log_f32(v, a));
     /// The operand is in revolutions.
-    v_sin_f32 |v, a| sin_cos(v, a, 0);
-    v_cos_f32 |v, a| sin_cos(v, a, 1);
-    v_tanh_f32 |v, a| tanh_f32(v, a);
+    v_sin_f32 |v, m, a| passed(v, m, a, sin_cos(v, a, 0));
+    v_cos_f32 |v, m, a| passed(v, m, a, sin_cos(v, a, 1));
+    v_tanh_f32 |v, m, a| passed(v, m, a, tanh_f32(v, a));
 }
 
 qop1! {
@@ -46,14 +46,40 @@ qop1! {
 }
 
 fop1! {
-    v_rcp_f16 |v, m, a| rcp_f16(v, m, a);
-    v_rsq_f16 |v, m, a| rsq_f16(v, m, a);
-    v_sqrt_f16 |v, m, a| sqrt_f16(v, m, a);
-    v_exp_f16 |v, m, a| exp_f16(v, m, a);
-    v_log_f16 |v, m, a| log_f16(v, m, a);
-    v_sin_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, sin_cos(v, wide, 0)) };
-    v_cos_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, sin_cos(v, wide, 1)) };
+    v_rcp_f16 |v, m, a| passed16(v, m, a, rcp_f16(v, m, a));
+    v_rsq_f16 |v, m, a| passed16(v, m, a, rsq_f16(v, m, a));
+    v_sqrt_f16 |v, m, a| passed16(v, m, a, sqrt_f16(v, m, a));
+    v_exp_f16 |v, m, a| passed16(v, m, a, exp_f16(v, m, a));
+    v_log_f16 |v, m, a| passed16(v, m, a, log_f16(v, m, a));
+    v_sin_f16 |v, m, a| {
+        let wide = v.cvt_f32_f16(a);
+        passed16(v, m, a, narrow(v, m, wide, sin_cos(v, wide, 0)))
+    };
+    v_cos_f16 |v, m, a| {
+        let wide = v.cvt_f32_f16(a);
+        passed16(v, m, a, narrow(v, m, wide, sin_cos(v, wide, 1)))
+    };
     v_tanh_f16 |v, m, a| { let wide = v.cvt_f32_f16(a); narrow(v, m, wide, tanh(v, wide)) };
+}
+
+/// `r`; with MODE.IEEE off a NaN operand passes as it is (recorded on gfx1100; ROCm/rocm-systems, rocjitsu's
+/// `valu_fp_mode_test.cpp`).
+#[inline(always)]
+fn passed<V: Vector>(v: V, m: Modes, a: V::W, r: V::W) -> V::W {
+    if m.ieee {
+        return r;
+    }
+    v.select(v.funord(a, a), a, r)
+}
+
+/// [`passed`] of f16.
+#[inline(always)]
+fn passed16<V: Vector>(v: V, m: Modes, a: V::W, r: V::W) -> V::W {
+    if m.ieee {
+        return r;
+    }
+    let wide = v.cvt_f32_f16(a);
+    v.select(v.funord(wide, wide), v.and(a, v.splat(0xffff)), r)
 }
 
 #[inline(always)]

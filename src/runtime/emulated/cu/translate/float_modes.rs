@@ -182,9 +182,13 @@ pub(super) fn is_transcendental(sem: Sem) -> bool {
     .any(|prefix| name.starts_with(prefix))
 }
 
-/// Operations of f32 that flush denormals whatever MODE says.
+/// Operations of f32 that flush denormals whatever MODE says; sine and cosine have them.
 pub(super) fn has_no_denormals(sem: Sem) -> bool {
-    is_transcendental(sem) || matches!(sem, Sem::v_fma_dx9_zero_f32 | Sem::v_fmac_dx9_zero_f32)
+    match sem {
+        Sem::v_sin_f32 | Sem::v_cos_f32 => false,
+        Sem::v_fma_dx9_zero_f32 | Sem::v_fmac_dx9_zero_f32 => true,
+        _ => is_transcendental(sem),
+    }
 }
 
 /// Mixed precision that is rounded twice.

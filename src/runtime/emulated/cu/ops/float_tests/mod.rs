@@ -23,6 +23,11 @@ mod reference;
 mod steps;
 mod whole;
 mod whole_conversions;
+mod whole_divisions;
+mod whole_fixed;
+mod whole_functions;
+mod whole_moved;
+mod whole_scalars;
 mod whole_tests;
 mod words;
 

@@ -92,11 +92,15 @@ impl Kind {
     pub(super) fn infinity(self) -> u64 {
         (self.sign() - 1) >> self.mantissa() << self.mantissa()
     }
-    fn quiet(self) -> u64 {
+    pub(super) fn quiet(self) -> u64 {
         1 << (self.mantissa() - 1)
     }
-    fn one(self) -> u64 {
+    pub(super) fn one(self) -> u64 {
         self.from_integer(1, Round::NearestTiesToEven)
+    }
+    /// The exponent field.
+    pub(super) fn field(self, a: u64) -> i32 {
+        (self.magnitude(a) >> self.mantissa()) as i32
     }
     pub(super) fn magnitude(self, a: u64) -> u64 {
         a & (self.sign() - 1)
@@ -125,7 +129,7 @@ impl Kind {
         }
     }
     /// The least number that is not denormal.
-    fn least(self) -> u64 {
+    pub(super) fn least(self) -> u64 {
         1 << self.mantissa()
     }
     pub(super) fn quieted(self, a: u64) -> u64 {
@@ -157,6 +161,12 @@ impl Kind {
         self.arithmetic(
             &[a, b],
             || with_format!(self, F => bits_of(of::<F>(a).mul_r(of(b), round).value)),
+        )
+    }
+    pub(super) fn quotient(self, a: u64, b: u64, round: Round) -> u64 {
+        self.arithmetic(
+            &[a, b],
+            || with_format!(self, F => bits_of(of::<F>(a).div_r(of(b), round).value)),
         )
     }
     pub(super) fn fma(self, a: u64, b: u64, c: u64, round: Round) -> u64 {
@@ -310,6 +320,13 @@ impl Mode {
     pub(super) fn without_denormals(&self) -> Self {
         Self {
             register: self.register & !(3 << 4),
+            ..*self
+        }
+    }
+    /// The mode that rounds to nearest.
+    pub(super) fn with_round_to_nearest(&self) -> Self {
+        Self {
+            register: self.register & !15,
             ..*self
         }
     }

@@ -14,7 +14,7 @@ use crate::runtime::emulated::cu::jit::Compile;
 use crate::runtime::emulated::cu::testing::{Machine, Registers, levels};
 
 /// One family of each kind of arithmetic.
-const FAMILIES: [IsaFamily; 10] = [
+pub(super) const FAMILIES: [IsaFamily; 10] = [
     IsaFamily::Gfx900,
     IsaFamily::Gfx906,
     IsaFamily::Gfx90a,
@@ -30,6 +30,8 @@ const FAMILIES: [IsaFamily; 10] = [
 /// Times that each mode comes: with IEEE and without, beside other modes of the other formats.
 const TURNS: usize = 6;
 const LANES: usize = 64;
+/// VCC, by turns.
+const FLAGS: u64 = 0x5a3c_96e1_0ff0_c3a5;
 
 /// How operands lie in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,10 @@ pub(super) struct Operation {
     chooses: bool,
     /// Whether an output modifier has an effect is known.
     scales: bool,
+    /// Rounds to nearest, whatever MODE says; what an output modifier overflows too.
+    nearest: bool,
+    /// Reads VCC: a lane's bit follows its operands.
+    flagged: bool,
     compute: Compute,
 }
 
@@ -107,6 +113,8 @@ impl Operation {
             without_denormals: false,
             chooses: false,
             scales: true,
+            nearest: false,
+            flagged: false,
             compute: Box::new(compute),
         }
     }
@@ -140,6 +148,18 @@ impl Operation {
     pub(super) fn without_scaling(self) -> Self {
         Self {
             scales: false,
+            ..self
+        }
+    }
+    pub(super) fn to_nearest(self) -> Self {
+        Self {
+            nearest: true,
+            ..self
+        }
+    }
+    pub(super) fn flagged(self) -> Self {
+        Self {
+            flagged: true,
             ..self
         }
     }
@@ -232,10 +252,15 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// What a lane of the destination holds, and the bits that the documents say.
-    fn expected(&self, mode: &Mode, lane: usize) -> Option<(u64, u64)> {
+    fn expected(&self, mode: &Mode, flags: u64, lane: usize) -> Option<(u64, u64)> {
         let (operation, fields) = (self.operation, &self.fields);
         let mode = &if operation.without_denormals {
             mode.without_denormals()
+        } else {
+            *mode
+        };
+        let mode = &if operation.nearest {
+            mode.with_round_to_nearest()
         } else {
             *mode
         };
@@ -325,7 +350,7 @@ impl Job<'_> {
                 })
             }
             Layout::Plain | Layout::Tied | Layout::Literal(_) => {
-                let operands: Vec<u64> = (0..operation.sources.len())
+                let mut operands: Vec<u64> = (0..operation.sources.len())
                     .map(|at| {
                         let kind = operation.sources[at];
                         let (value, select) = match operation.layout {
@@ -341,6 +366,9 @@ impl Job<'_> {
                         operation.prepared(mode, kind, a, abs, neg)
                     })
                     .collect();
+                if operation.flagged {
+                    operands.push(flags >> lane & 1);
+                }
                 let r = operation.result(mode, &operands, output)?;
                 let width = operation.result.width();
                 if width != 16 {
@@ -606,6 +634,9 @@ impl<'a> Program<'a> {
         let mut before = Registers::new(lanes);
         before.s[126] = exec as u32;
         before.s[127] = (exec >> 32) as u32;
+        let flags = FLAGS.rotate_left(5 * which as u32);
+        before.s[106] = flags as u32;
+        before.s[107] = (flags >> 32) as u32;
         let mut code = Vec::new();
         for job in &self.jobs {
             code.extend(job.fields.encode(self.family, job.row));
@@ -633,7 +664,7 @@ impl<'a> Program<'a> {
             .iter()
             .map(|job| {
                 (0..lanes as usize)
-                    .map(|lane| job.expected(mode, lane))
+                    .map(|lane| job.expected(mode, flags, lane))
                     .collect()
             })
             .collect();

@@ -135,8 +135,6 @@ fn f32_sums_and_products() {
         ternary(&["v_fmaak_f32"], F32).laid(Layout::Literal(2)),
         dx9(&["v_fma_legacy_f32", "v_fma_dx9_zero_f32"]),
         dx9(&["v_fmac_legacy_f32", "v_fmac_dx9_zero_f32"]).laid(Layout::Tied),
-        // VCC, which would scale, is zero
-        ternary(&["v_div_fmas_f32"], F32).keeping_denormals(),
     ]);
 }
 
@@ -195,7 +193,6 @@ fn f64_arithmetic() {
         ternary(&["v_fmac_f64"], F64).laid(Layout::Tied),
         ternary(&["v_fmamk_f64"], F64).laid(Layout::Literal(1)),
         ternary(&["v_fmaak_f64"], F64).laid(Layout::Literal(2)),
-        ternary(&["v_div_fmas_f64"], F64).keeping_denormals(),
         least(&["v_min_f64"], F64, extremum, false),
         least(&["v_max_f64"], F64, extremum, true),
         least(&["v_min_num_f64"], F64, number, false),
