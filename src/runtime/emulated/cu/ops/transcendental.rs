@@ -36,7 +36,10 @@ fop1! {
     /// The operand is in revolutions.
     v_sin_f32 |v, m, a| passed(v, m, a, sin_cos(v, a, 0));
     v_cos_f32 |v, m, a| passed(v, m, a, sin_cos(v, a, 1));
-    v_tanh_f32 |v, m, a| passed(v, m, a, tanh_f32(v, a));
+}
+
+vop1! {
+    v_tanh_f32 |v, a| tanh_f32(v, a);
 }
 
 qop1! {
