@@ -7,6 +7,7 @@
 //! workgroups wait for later ones make progress; the patience grows each time, so that kernels of long workgroups keep
 //! few of them alive.
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,10 @@ const POOLED_GROUPS: usize = 4;
 const PATIENCE: u64 = 32;
 /// Turns of workgroups in one step, at most.
 const TURNS_PER_STEP: u32 = 64;
+/// Workgroups that a worker takes at once, at most: neighbours, which often use neighbouring memory.
+const SHARE: u64 = 8;
+/// Instructions of a workgroup from which on they are taken one by one, so that no worker waits for another one's share.
+const LONG: u64 = 4096;
 
 /// What a thread needs to execute workgroups of one agent.
 #[derive(Debug)]
@@ -71,6 +76,8 @@ struct Ready {
     finished: u64,
     /// Rounds of turns to wait.
     patience: u64,
+    /// Workgroups that workers have taken and not started.
+    spare: Vec<Range<u64>>,
 }
 
 /// A dispatch that was begun.
@@ -87,6 +94,7 @@ pub struct Run {
     finished: AtomicU64,
     ready: Mutex<Ready>,
     ready_len: AtomicUsize,
+    spare_len: AtomicUsize,
     /// Workers inside `step`.
     active: AtomicUsize,
     paused: AtomicBool,
@@ -125,8 +133,10 @@ impl Run {
                 allowance: 0,
                 finished: 0,
                 patience: PATIENCE,
+                spare: Vec::new(),
             }),
             ready_len: AtomicUsize::new(0),
+            spare_len: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
             paused: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
@@ -180,11 +190,13 @@ impl Run {
             )
         });
         let mut turns = 0;
+        let (mut share, mut ended) = (0..0, 0);
         let wanted = || {
             self.stopped.load(Ordering::Relaxed) || self.paused.load(Ordering::Relaxed) || stop()
         };
         while !self.stopped.load(Ordering::Relaxed) && !self.paused.load(Ordering::Relaxed) {
-            let Some(mut group) = self.take(worker, &mut counters) else {
+            let short = ended > 0 && counters.wave_instructions / ended < LONG;
+            let Some(mut group) = self.take(worker, &mut share, short, &mut counters) else {
                 break;
             };
             worked = true;
@@ -201,6 +213,7 @@ impl Run {
                 Turn::Done => {
                     self.finished.fetch_add(1, Ordering::AcqRel);
                     worker.give_back(group);
+                    ended += 1;
                     turns += 1;
                     let turned = counters.wave_instructions >= TURN;
                     if turns == TURNS_PER_STEP || turned || wanted() {
@@ -226,6 +239,11 @@ impl Run {
                 }
             }
         }
+        if !share.is_empty() {
+            let mut ready = lock(&self.ready);
+            ready.spare.push(share);
+            self.spare_len.store(ready.spare.len(), Ordering::Release);
+        }
         if let Some(tally) = tally {
             **lock(&self.detailed).get_or_insert_default() += tally.into_counters();
         }
@@ -235,28 +253,61 @@ impl Run {
         worked
     }
 
-    /// A workgroup to execute: one that waits for its turn, or a new one where the order of starting allows it.
-    fn take(&self, worker: &mut Worker, counters: &mut ExecutionCounters) -> Option<Box<Group>> {
+    /// A workgroup to execute: one that waits for its turn, or a new one, of the worker's `share` first, where the order of
+    /// starting allows it.
+    fn take(
+        &self,
+        worker: &mut Worker,
+        share: &mut Range<u64>,
+        short: bool,
+        counters: &mut ExecutionCounters,
+    ) -> Option<Box<Group>> {
         if self.ready_len.load(Ordering::Acquire) > 0 {
             let mut ready = lock(&self.ready);
-            let more = ready.allowance > 0 && self.next.load(Ordering::Relaxed) < self.total;
-            if more {
+            let new = !share.is_empty()
+                || !ready.spare.is_empty()
+                || self.next.load(Ordering::Relaxed) < self.total;
+            if ready.allowance > 0 && new {
                 ready.allowance -= 1;
             } else if let Some(group) = ready.groups.pop_front() {
                 self.ready_len.store(ready.groups.len(), Ordering::Release);
                 return Some(group);
             }
         }
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        if index >= self.total {
-            // keep the counter from running away
-            self.next.store(self.total, Ordering::Relaxed);
-            return None;
+        if share.is_empty() {
+            *share = self.claim(short)?;
         }
+        let index = share.next()?;
         let mut group = worker.group();
         group.start(&self.launch, &self.program, self.launch.group_id(index));
         counters.waves += group.wave_count();
         Some(group)
+    }
+
+    /// Workgroups that nobody has started: one, or several neighbours of `short` ones.
+    fn claim(&self, short: bool) -> Option<Range<u64>> {
+        if self.spare_len.load(Ordering::Acquire) > 0 {
+            let mut ready = lock(&self.ready);
+            if let Some(range) = ready.spare.pop() {
+                self.spare_len.store(ready.spare.len(), Ordering::Release);
+                return Some(range);
+            }
+        }
+        let count = if short {
+            // fewer towards the end, so that all workers end together
+            let left = self.total.saturating_sub(self.next.load(Ordering::Relaxed));
+            let workers = self.active.load(Ordering::Relaxed) as u64;
+            (left / (4 * workers.max(1))).clamp(1, SHARE)
+        } else {
+            1
+        };
+        let first = self.next.fetch_add(count, Ordering::Relaxed);
+        if first >= self.total {
+            // keep the counter from running away
+            self.next.store(self.total, Ordering::Relaxed);
+            return None;
+        }
+        Some(first..self.total.min(first + count))
     }
 
     /// Puts a workgroup that has not ended at the end of those that wait for their turn; whether all of them had one since
@@ -304,11 +355,17 @@ impl Run {
             return None;
         }
         let finished = self.finished.load(Ordering::Acquire);
+        let claimed = self.next.load(Ordering::Relaxed).min(self.total);
+        let spare: u64 = lock(&self.ready)
+            .spare
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum();
         Some(Outcome {
             counters: ExecutionCounters {
                 wave_instructions: self.instructions.load(Ordering::Relaxed),
                 waves: self.waves.load(Ordering::Relaxed),
-                workgroups: self.next.load(Ordering::Relaxed).min(self.total),
+                workgroups: claimed - spare,
                 detailed: lock(&self.detailed).clone(),
             },
             fault: lock(&self.fault).clone().map(Box::new),
