@@ -98,6 +98,8 @@ pub(crate) struct Program {
     index: CodeIndex,
     refusals: Vec<(u32, FaultKind)>,
     code: Vec<(u64, Vec<u8>)>,
+    /// Somewhere M0 is added to the numbers of VGPRs.
+    indexes: bool,
     /// Marks among the micro-ops point into it.
     #[cfg_attr(
         not(test),
@@ -117,6 +119,7 @@ impl Program {
         index: Vec<(u64, u32)>,
         refusals: Vec<(u32, FaultKind)>,
         code: Vec<(u64, Vec<u8>)>,
+        indexes: bool,
         runs: Runs,
     ) -> Self {
         // a scalar is also read as the first of a chunk of lanes
@@ -132,6 +135,7 @@ impl Program {
             index,
             refusals,
             code,
+            indexes,
             runs,
         }
     }
@@ -188,6 +192,9 @@ impl CodeMap for Program {
         })
     }
     fn unread(&self, address: u64, registers: VgprSet) -> VgprSet {
+        if self.indexes {
+            return VgprSet::default();
+        }
         let code = Code {
             family: self.key.family,
             shape: self.key.shape,

@@ -66,6 +66,8 @@ pub(super) struct Translator<'a> {
     flags_used: u32,
     /// GFX9's VGPR index mode, as far as the code says it statically.
     index_mode: u8,
+    /// Somewhere it is not 0.
+    indexes: bool,
     /// Instructions are counted.
     counted: bool,
     /// Upper bits of VGPR numbers where each instruction is reached, where they are not 0 (`s_set_vgpr_msb`).
@@ -281,6 +283,7 @@ pub(crate) fn translate(
         current: Cold::default(),
         flags_used: 0,
         index_mode: 0,
+        indexes: false,
         counted: key.counted,
         vgpr_bits,
         words: [0; WORDS],
@@ -398,6 +401,7 @@ impl Translator<'_> {
             index,
             self.refusals,
             code,
+            self.indexes,
             runs.unwrap_or_default(),
         )
     }

@@ -55,6 +55,7 @@ impl Translator<'_> {
         match sem {
             Sem::s_set_gpr_idx_on | Sem::s_set_gpr_idx_mode => {
                 self.index_mode = immediate.unwrap_or(0);
+                self.indexes = true;
             }
             Sem::s_set_gpr_idx_off => self.index_mode = 0,
             _ => {}
