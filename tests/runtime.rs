@@ -579,11 +579,16 @@ fn workgroups_start_afresh() {
     let kernel = executable.kernel("beginning").unwrap();
     let queue = rig.queue();
     for items in [256, 64, 200, 1] {
-        for round in 0..3 {
+        // one workgroup, and so many that what they need not clear is looked for
+        for (round, groups) in [1, 1, 1, 600].into_iter().enumerate() {
             let out = rig.words(&[!0; 256], "out");
             let arguments = [Argument::Buffer(&out, 0)];
             let launch = queue
-                .launch(&kernel, Arguments::List(&arguments), &linear(items, items))
+                .launch(
+                    &kernel,
+                    Arguments::List(&arguments),
+                    &linear(groups * items, items),
+                )
                 .unwrap();
             launch.wait(&PATIENCE).unwrap();
             let expected: Vec<u32> = (0..256)

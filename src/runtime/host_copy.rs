@@ -105,6 +105,45 @@ pub(crate) unsafe fn copy_shared(from: *const u8, to: *mut u8, len: usize, threa
     });
 }
 
+/// The processor's own ways to copy, each by itself: what a copy by [`copy`] is measured beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RawCopy {
+    /// The C library's `memcpy`.
+    Memcpy,
+    /// One string move.
+    #[cfg(target_arch = "x86_64")]
+    StringMove,
+    /// Stores that go past the caches.
+    #[cfg(target_arch = "x86_64")]
+    Streaming,
+}
+
+impl RawCopy {
+    /// Those that this processor has, with their names.
+    pub(crate) const ALL: &[(Self, &str)] = &[
+        (Self::Memcpy, "memcpy"),
+        #[cfg(target_arch = "x86_64")]
+        (Self::StringMove, "rep_movsb"),
+        #[cfg(target_arch = "x86_64")]
+        (Self::Streaming, "non_temporal"),
+    ];
+
+    /// Copies as many bytes as both have.
+    pub(crate) fn copy(self, from: &[u8], to: &mut [u8]) {
+        let len = from.len().min(to.len());
+        let (from, to) = (&from[..len], &mut to[..len]);
+        match self {
+            Self::Memcpy => to.copy_from_slice(from),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: both are live borrows of that length, one of them exclusive.
+            Self::StringMove => unsafe { copy_string(from.as_ptr(), to.as_mut_ptr(), len) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Streaming => unsafe { copy_past_caches(from.as_ptr(), to.as_mut_ptr(), len) },
+        }
+    }
+}
+
 /// Whether the bytes at `from` are `bytes`.
 ///
 /// # Safety
@@ -171,13 +210,24 @@ const PAST_CACHES_FROM_BYTES: usize = 16 << 20;
 
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_bulk(from: *const u8, to: *mut u8, len: usize) {
-    const LINE: usize = 64;
     if len < PAST_CACHES_FROM_BYTES {
+        // SAFETY: as the caller promised.
+        unsafe { copy_string(from, to, len) }
+    } else {
+        // SAFETY: as the caller promised.
+        unsafe { copy_past_caches(from, to, len) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+    const LINE: usize = 64;
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    if lines == 0 {
         // SAFETY: as the caller promised.
         return unsafe { copy_string(from, to, len) };
     }
-    let head = to.align_offset(LINE).min(len);
-    let lines = (len - head) / LINE;
     let done = head + lines * LINE;
     // SAFETY: head, lines and the rest are the range that the caller promised; stores are aligned behind the head.
     unsafe {
@@ -323,6 +373,22 @@ mod tests {
             );
             let around = target[..to].iter().chain(&target[to + count..]);
             assert!(around.copied().all(|byte| byte == 0xee), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn raw_copies_copy() {
+        let source: Vec<u8> = (0..3000u32).map(|i| (i * 7 + (i >> 9)) as u8).collect();
+        for (way, name) in RawCopy::ALL {
+            for (start, len) in [(0, 0), (0, 1), (3, 63), (1, 64), (5, 1000), (0, 2999)] {
+                let mut target = vec![0xee; len + 1];
+                way.copy(&source[start..start + len], &mut target);
+                assert!(
+                    target[..len] == source[start..start + len],
+                    "{name} {start} {len}"
+                );
+                assert_eq!(target[len], 0xee, "{name}");
+            }
         }
     }
 

@@ -38,7 +38,7 @@ pub mod emulated;
 mod environment;
 mod error;
 mod executable;
-mod host_copy;
+pub(crate) mod host_copy;
 pub mod instrument;
 mod kfd;
 mod launch;

@@ -3,6 +3,7 @@
 //! Knows: sizes and directions. Must not know: how engines copy.
 use super::report::Benchmark;
 use super::{Effort, Failure};
+use crate::runtime::host_copy::RawCopy;
 use crate::runtime::{self, Agent, Blit, Buffer, PoolKind, Sdma};
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -22,9 +23,11 @@ pub(super) fn measure(
     let blit = Blit::new(agent).ok();
     let sdma = Sdma::new(agent)?;
     for &size in sizes.unwrap_or(&SIZES) {
-        benchmarks.push(ceiling(size, 1, effort)?);
-        if threads > 1 {
-            benchmarks.push(ceiling(size, threads, effort)?);
+        for &(way, name) in RawCopy::ALL {
+            benchmarks.push(ceiling(way, name, size, 1, effort)?);
+            if threads > 1 {
+                benchmarks.push(ceiling(way, name, size, threads, effort)?);
+            }
         }
         let host = |name: &str| agent.pool(PoolKind::FineGrained).allocate(size, name);
         let device = |name: &str| agent.allocate(size, name);
@@ -73,10 +76,16 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// `memcpy` between two ranges of ordinary memory, by one thread or in shares: what an engine on this machine can reach.
-fn ceiling(size: u64, threads: usize, effort: &Effort) -> Result<Benchmark, Failure> {
+/// A raw copy between two ranges of ordinary memory, by one thread or in shares: what an engine on this machine can reach.
+fn ceiling(
+    way: RawCopy,
+    name: &str,
+    size: u64,
+    threads: usize,
+    effort: &Effort,
+) -> Result<Benchmark, Failure> {
     let mut parameters =
-        json!({ "direction": "process_memory", "engine": "memcpy", "size_bytes": size });
+        json!({ "direction": "process_memory", "engine": name, "size_bytes": size });
     if threads > 1 {
         parameters["threads"] = json!(threads);
     }
@@ -89,10 +98,10 @@ fn ceiling(size: u64, threads: usize, effort: &Effort) -> Result<Benchmark, Fail
             let mut shares = to.chunks_mut(share).zip(from.chunks(share));
             let own = shares.next();
             for (to, from) in shares {
-                scope.spawn(|| to.copy_from_slice(from));
+                scope.spawn(|| way.copy(from, to));
             }
             if let Some((to, from)) = own {
-                to.copy_from_slice(from);
+                way.copy(from, to);
             }
         });
         Ok(())

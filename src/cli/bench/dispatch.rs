@@ -25,7 +25,7 @@ const PACKETS: u64 = 4096;
 /// Packets for one doorbell, in batches.
 const BATCH: usize = 64;
 /// Threads that submit at the same time.
-const PRODUCERS: usize = 4;
+const PRODUCERS: [usize; 2] = [2, 4];
 /// A wait that takes this long has lost its packet.
 const LOST: Duration = Duration::from_secs(60);
 
@@ -51,7 +51,8 @@ pub(super) fn measure(
         benchmarks.push(kernel_latency(&queue, &kernel, policy, wait, effort)?);
         benchmarks.push(barrier_latency(agent, &queue, policy, wait, effort)?);
     }
-    for (batch, producers) in [(1, 1), (1, PRODUCERS), (BATCH, 1)] {
+    let [two, four] = PRODUCERS;
+    for (batch, producers) in [(1, 1), (1, two), (1, four), (BATCH, 1)] {
         for packet in [Kind::Kernel, Kind::Barrier] {
             benchmarks.push(throughput(
                 agent, &queue, &kernel, packet, batch, producers, effort,

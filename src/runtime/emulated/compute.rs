@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::cu::{
-    DispatchRequest, Engine, EngineOptions, Executed, Outcome, Recent, RefuseReason,
+    DispatchRequest, Engine, EngineOptions, Executed, Likeness, Outcome, Recent, RefuseReason,
     RegisterDispatch, Run, SimdLevel, Snapshot, Step, UnsupportedTarget, Worker,
 };
 use super::models::Device;
@@ -24,9 +24,14 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
 
     /// Executes a small dispatch for about a quantum, where that is cheaper than to begin it; `None`: it has to be begun. One
     /// that ends is counted in `counters`. The caller is inside `slot`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a dispatch, and what its queue lends it"
+    )]
     fn execute(
         &self,
         request: &DispatchRequest,
+        likeness: Likeness,
         worker: &mut Self::Worker,
         slot: &WorkerSlot,
         recent: &mut Self::Recent,
@@ -99,6 +104,7 @@ impl ComputeUnits for Units {
     fn execute(
         &self,
         request: &DispatchRequest,
+        likeness: Likeness,
         worker: &mut Option<Worker>,
         slot: &WorkerSlot,
         recent: &mut Recent,
@@ -106,7 +112,15 @@ impl ComputeUnits for Units {
         stop: &dyn Fn() -> bool,
     ) -> Option<Executed<Arc<Run>>> {
         let engine = self.engine.as_ref().ok()?;
-        engine.execute(request, worker.as_mut()?, slot, recent, counters, stop)
+        engine.execute(
+            request,
+            likeness,
+            worker.as_mut()?,
+            slot,
+            recent,
+            counters,
+            stop,
+        )
     }
 
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<Run>, RefuseReason> {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::compute::ComputeUnits;
-use super::cu::{DispatchRequest, Executed, RefuseReason};
+use super::cu::{DispatchRequest, Executed, Likeness, RefuseReason};
 use super::queue::{HardwareQueue, Lane, State, Stop, error_of};
 use crate::dispatch::QueueError;
 use crate::dispatch::layout::signal_offset;
@@ -99,30 +99,41 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         address: u64,
         packet: &AqlPacket,
     ) -> Result<Met<C::Run>, Stop> {
-        let dispatch = packet.kernel_dispatch();
-        if !self.has_scratch(&dispatch, state.in_flight.is_empty())? {
-            return Ok(Met::Waits);
-        }
-        let dimensions = (dispatch.setup & 3) as u8;
-        if dimensions == 0 {
-            return Err(malformed(
-                QueueError::DispatchDimensions,
-                String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
-            ));
-        }
-        let request = DispatchRequest {
-            dimensions,
-            workgroup_size: dispatch.workgroup_size,
-            grid_size: dispatch.grid_size,
-            private_segment_size: dispatch.private_segment_size,
-            group_segment_size: dispatch.group_segment_size,
-            kernel_object: dispatch.kernel_object,
-            kernarg_address: dispatch.kernarg_address,
-            packet_address: address,
-            queue_address: self.placement.queue_address(),
-            dispatch_id: index,
+        let likeness = self.likeness(state, index, packet);
+        let request = if likeness == Likeness::SamePacket {
+            DispatchRequest {
+                packet_address: address,
+                dispatch_id: index,
+                ..state.last.1
+            }
+        } else {
+            let dispatch = packet.kernel_dispatch();
+            if !self.has_scratch(&dispatch, state.in_flight.is_empty())? {
+                return Ok(Met::Waits);
+            }
+            let dimensions = (dispatch.setup & 3) as u8;
+            if dimensions == 0 {
+                return Err(malformed(
+                    QueueError::DispatchDimensions,
+                    String::from("a dispatch of 0 dimensions; the setup field allows 1 to 3"),
+                ));
+            }
+            let request = DispatchRequest {
+                dimensions,
+                workgroup_size: dispatch.workgroup_size,
+                grid_size: dispatch.grid_size,
+                private_segment_size: dispatch.private_segment_size,
+                group_segment_size: dispatch.group_segment_size,
+                kernel_object: dispatch.kernel_object,
+                kernarg_address: dispatch.kernarg_address,
+                packet_address: address,
+                queue_address: self.placement.queue_address(),
+                dispatch_id: index,
+            };
+            state.last = (packet.words, request);
+            request
         };
-        Ok(match self.execute(state, lane, stop, &request)? {
+        Ok(match self.execute(state, lane, stop, &request, likeness)? {
             Some(Executed::Ended(None)) => Met::Executed,
             Some(Executed::Ended(Some(fault))) => {
                 return Err(Stop::new(error_of(&fault), StopReason::Wave(*fault)));

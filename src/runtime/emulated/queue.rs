@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::clock;
 use super::compute::{ComputeUnits, Dispatch};
-use super::cu::{DispatchRequest, Executed, Outcome, Step};
+use super::cu::{DispatchRequest, Executed, Likeness, Outcome, Step};
 use super::events::Events;
 use super::packets::Met;
 use super::pm4::Pm4;
@@ -41,6 +41,8 @@ const INSTRUCTIONS_PER_LOOK: u64 = 1 << 16;
 /// Small dispatches, and the instructions in them, between two looks at whoever wants the thread.
 const EXECUTED_BETWEEN_STOPS: u32 = 8;
 const INSTRUCTIONS_BETWEEN_STOPS: u64 = 1 << 11;
+/// Dispatches behind one that are looked at with it.
+const LOOKED_AT_ONCE: u64 = 16;
 /// Dispatches that may end before it is another queue's turn.
 const ENDS_PER_TURN: u32 = 16;
 
@@ -127,6 +129,11 @@ pub(super) struct State<C: ComputeUnits> {
     stop: Option<QueueStop>,
     /// What makes the next dispatch of the same kernel cheaper.
     recent: C::Recent,
+    /// The kernel object of the last dispatch whose code was looked at, and the packet up to which dispatches stood behind it
+    /// then: of the same kernel they need no other look.
+    looked_at: (u64, u64),
+    /// The packet of the last dispatch, and what it asked for.
+    pub(super) last: ([u64; 8], DispatchRequest),
     /// Present where the ring holds PM4 packets.
     pub(super) pm4: Option<Pm4>,
 }
@@ -214,6 +221,8 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 counters: ExecutionCounters::default(),
                 stop: None,
                 recent: C::Recent::default(),
+                looked_at: (0, first),
+                last: Default::default(),
                 pm4: placement.pm4.then(Pm4::new),
             }),
         }
@@ -392,6 +401,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let mut launched = false;
         let mut executed = 0;
         let before = state.counters.wave_instructions;
+        state.looked_at.1 = state.next;
         let (mut unasked, mut asked_at) = (0, before);
         for _ in 0..LAUNCHES_PER_LOOK {
             if self.condition.load(Ordering::Relaxed) != RUNNING {
@@ -400,7 +410,10 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             let index = state.next;
             let result = self.launch(state, lane, stop);
             match result {
-                Ok(Launch::Launched) => launched = true,
+                Ok(Launch::Launched) => {
+                    launched = true;
+                    state.looked_at.1 = state.next;
+                }
                 Ok(Launch::Executed { completed }) => {
                     launched = true;
                     executed += 1;
@@ -530,10 +543,12 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         lane: &mut Lane<C>,
         stop: &dyn Fn() -> bool,
         request: &DispatchRequest,
+        likeness: Likeness,
     ) -> Result<Option<Executed<Arc<C::Run>>>, Stop> {
         let executed = catch_unwind(AssertUnwindSafe(|| {
             self.compute.execute(
                 request,
+                likeness,
                 &mut lane.worker,
                 &lane.slot,
                 &mut state.recent,
@@ -549,6 +564,43 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 StopReason::Packet(String::from("the compute units failed (internal error)"));
             Stop::new(QueueError::Preemption, reason)
         })
+    }
+
+    /// How the dispatch in slot `index` resembles the last one.
+    #[inline]
+    pub(super) fn likeness(
+        &self,
+        state: &mut State<C>,
+        index: u64,
+        packet: &AqlPacket,
+    ) -> Likeness {
+        let object = packet.words[4];
+        let (looked_at, until) = state.looked_at;
+        let left = until.wrapping_sub(index);
+        if object != looked_at || left.wrapping_sub(1) >= LOOKED_AT_ONCE {
+            state.looked_at = (object, self.dispatches_from(state, index.wrapping_add(1)));
+            Likeness::Unknown
+        } else {
+            // word by word: they have just been read so
+            let words = packet.words.iter().zip(&state.last.0).take(7);
+            match words.fold(0, |differs, (a, b)| differs | a ^ b) {
+                0 => Likeness::SamePacket,
+                _ => Likeness::SameCode,
+            }
+        }
+    }
+
+    /// The first packet from `index` on that is no dispatch, or is not written yet, or is far.
+    #[inline]
+    fn dispatches_from(&self, state: &State<C>, index: u64) -> u64 {
+        let to_the_end = self.placement.packets - (index & (self.placement.packets - 1));
+        let written = state.written.wrapping_sub(index);
+        let count = written.min(LOOKED_AT_ONCE).min(to_the_end);
+        let is_dispatch =
+            |first: u64| Header(first as u16).packet_type() == PacketType::KERNEL_DISPATCH;
+        let slots = self.vm.packet_slots(self.placement.slot(index), count);
+        let dispatches = slots.take_while(|slot| is_dispatch(slot.first()));
+        index.wrapping_add(dispatches.count() as u64)
     }
 
     /// Gives the slots of completed packets back, oldest first: a slot is the producer's again once the read index has

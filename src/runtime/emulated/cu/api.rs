@@ -4,7 +4,7 @@
 use crate::runtime::instrument::{ExecutionCounters, FaultRecord, WaveSnapshot};
 
 /// Everything a dispatch needs, read from its AQL packet (HSA PSAS "Kernel Dispatch Packet").
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct DispatchRequest {
     /// Dimensions in the packet's setup field, 1 to 3.
     pub dimensions: u8,
@@ -96,6 +96,17 @@ pub struct Outcome {
     pub fault: Option<Box<FaultRecord>>,
     /// True when [`super::Run::cancel`] ended it.
     pub cancelled: bool,
+}
+
+/// How a dispatch resembles the last one that was executed as soon as it was met: what need not be looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// It may be anything.
+    Unknown,
+    /// It is of the same kernel, and descriptor and code are what they were.
+    SameCode,
+    /// So it is, and its packet is the same but for its completion signal.
+    SamePacket,
 }
 
 /// What became of a dispatch that was executed as soon as it was met.

@@ -25,8 +25,8 @@ pub(super) struct Launch {
     pub(super) mode_register: u32,
     /// User SGPRs that are the same in all waves; the private segment buffer's are filled in per wave.
     pub(super) user_sgprs: Vec<u32>,
-    /// Indices of the pairs among them that hold what every packet has of its own, see [`own_values`].
-    own_at: [Option<u8>; 4],
+    /// The pairs among them that hold what every packet has of its own.
+    own: Own,
     /// Some of them were read from the kernarg segment.
     preloaded: bool,
     /// Index of the private segment buffer's four SGPRs.
@@ -62,8 +62,32 @@ struct UserSgprs {
     values: Vec<u32>,
     private_buffer_at: Option<usize>,
     flat_scratch_at: Option<usize>,
-    own_at: [Option<u8>; 4],
+    own: Own,
     preloaded: bool,
+}
+
+/// Which pairs of user SGPRs hold what every packet has of its own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    /// First SGPR, and what.
+    pairs: [(u8, OwnValue); 4],
+    count: u8,
+}
+
+impl Own {
+    fn push(&mut self, sgpr: usize, value: OwnValue) {
+        if let Some(pair) = self.pairs.get_mut(usize::from(self.count)) {
+            *pair = (sgpr as u8, value);
+            self.count += 1;
+        }
+    }
+
+    #[inline]
+    fn list(&self) -> &[(u8, OwnValue)] {
+        self.pairs
+            .get(..usize::from(self.count))
+            .unwrap_or_default()
+    }
 }
 
 impl UserSgprs {
@@ -72,14 +96,26 @@ impl UserSgprs {
     }
 }
 
-/// What every packet has of its own, and SGPR pairs may hold: addresses of packet, queue and kernargs, and the dispatch id.
-fn own_values(request: &DispatchRequest) -> [u64; 4] {
-    [
-        request.packet_address,
-        request.queue_address,
-        request.kernarg_address,
-        request.dispatch_id,
-    ]
+/// What every packet has of its own, and SGPR pairs may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum OwnValue {
+    #[default]
+    PacketAddress,
+    QueueAddress,
+    KernargAddress,
+    DispatchId,
+}
+
+impl OwnValue {
+    #[inline]
+    fn of(self, request: &DispatchRequest) -> u64 {
+        match self {
+            Self::PacketAddress => request.packet_address,
+            Self::QueueAddress => request.queue_address,
+            Self::KernargAddress => request.kernarg_address,
+            Self::DispatchId => request.dispatch_id,
+        }
+    }
 }
 
 fn u32_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u32 {
@@ -220,16 +256,15 @@ impl Launch {
             user.private_buffer_at = Some(user.values.len());
             user.values.extend([0; 4]);
         }
-        let own = [
-            property::DISPATCH_PTR,
-            property::QUEUE_PTR,
-            property::KERNARG_SEGMENT_PTR,
-            property::DISPATCH_ID,
-        ];
-        for (number, (bit, value)) in own.into_iter().zip(own_values(request)).enumerate() {
+        for (bit, value) in [
+            (property::DISPATCH_PTR, OwnValue::PacketAddress),
+            (property::QUEUE_PTR, OwnValue::QueueAddress),
+            (property::KERNARG_SEGMENT_PTR, OwnValue::KernargAddress),
+            (property::DISPATCH_ID, OwnValue::DispatchId),
+        ] {
             if has(bit) {
-                user.own_at[number] = Some(user.values.len() as u8);
-                user.pair(value);
+                user.own.push(user.values.len(), value);
+                user.pair(value.of(request));
             }
         }
         if has(property::FLAT_SCRATCH_INIT) {
@@ -383,7 +418,7 @@ impl Launch {
             entry,
             mode_register: mode,
             user_sgprs: user.values,
-            own_at: user.own_at,
+            own: user.own,
             preloaded: user.preloaded,
             private_buffer_at: user.private_buffer_at,
             flat_scratch_at: user.flat_scratch_at,
@@ -431,7 +466,7 @@ impl Launch {
             entry: 0,
             mode_register,
             user_sgprs: Vec::new(),
-            own_at: [None; 4],
+            own: Own::default(),
             preloaded: false,
             private_buffer_at: None,
             flat_scratch_at: None,
@@ -452,11 +487,13 @@ impl Launch {
 
     /// Makes it the launch of another packet that differs in nothing but what every packet has of its own; false, and nothing
     /// changed, where it differs in more. The kernel descriptor is the caller's to compare.
+    #[inline]
     pub(super) fn renew(&mut self, request: &DispatchRequest) -> bool {
         let old = &self.request;
+        // size by size: a packet's were stored in other pieces than arrays are compared in
         let same = old.kernel_object == request.kernel_object
-            && old.grid_size == request.grid_size
-            && old.workgroup_size == request.workgroup_size
+            && (0..3).all(|i| old.grid_size[i] == request.grid_size[i])
+            && (0..3).all(|i| old.workgroup_size[i] == request.workgroup_size[i])
             && old.dimensions == request.dimensions
             && old.group_segment_size == request.group_segment_size
             && old.private_segment_size == request.private_segment_size;
@@ -464,11 +501,23 @@ impl Launch {
             return false;
         }
         // what every packet has of its own, and nothing else
-        self.request.packet_address = request.packet_address;
         self.request.queue_address = request.queue_address;
         self.request.kernarg_address = request.kernarg_address;
+        self.again(request)
+    }
+
+    /// [`renew`](Self::renew) for a packet that is known to be the same but for where it lies. No more is copied: what has
+    /// just been stored word by word is slow to load in wider pieces.
+    #[inline]
+    pub(super) fn again(&mut self, request: &DispatchRequest) -> bool {
+        if self.preloaded {
+            return false;
+        }
+        self.request.packet_address = request.packet_address;
         self.request.dispatch_id = request.dispatch_id;
-        for (at, value) in self.own_pairs() {
+        let own = self.own;
+        for &(at, value) in own.list() {
+            let value = value.of(request);
             if let Some(pair) = self
                 .user_sgprs
                 .get_mut(usize::from(at)..)
@@ -482,12 +531,9 @@ impl Launch {
 
     /// What every packet has of its own, with the first of the pair of user SGPRs that holds it.
     #[inline]
-    pub(super) fn own_pairs(&self) -> impl Iterator<Item = (u8, u64)> + use<> {
-        let values = own_values(&self.request);
-        self.own_at
-            .into_iter()
-            .zip(values)
-            .filter_map(|(at, value)| Some((at?, value)))
+    pub(super) fn own_pairs(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
+        let pairs = self.own.list().iter();
+        pairs.map(|&(at, value)| (at, value.of(&self.request)))
     }
 
     /// The parts of MODE that translation depends on.

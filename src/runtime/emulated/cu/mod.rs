@@ -47,7 +47,9 @@ mod vectors;
 mod vgprs;
 mod wave;
 
-pub use api::{DispatchRequest, Executed, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step};
+pub use api::{
+    DispatchRequest, Executed, Likeness, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step,
+};
 pub use engine::{Engine, EngineOptions, PRIVATE_APERTURE, SHARED_APERTURE, UnsupportedTarget};
 pub use jit::Compile;
 pub use quick::Recent;

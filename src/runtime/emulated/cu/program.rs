@@ -7,7 +7,8 @@
 )]
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::handlers::Handlers;
 use super::jit::{Compile, Jit, ProgramView, Runs};
@@ -100,6 +101,8 @@ pub(crate) struct Program {
     code: Vec<(u64, Vec<u8>)>,
     /// Somewhere M0 is added to the numbers of VGPRs.
     indexes: bool,
+    /// See [`read_first`](Self::read_first).
+    read_first: OnceLock<Vec<Range<u32>>>,
     /// Marks among the micro-ops point into it.
     #[cfg_attr(
         not(test),
@@ -136,8 +139,37 @@ impl Program {
             refusals,
             code,
             indexes,
+            read_first: OnceLock::new(),
             runs,
         }
+    }
+
+    /// Bytes of a wave's block that hold registers which a wave whose lanes are all active may read before it has written them.
+    pub(super) fn read_first(&self) -> &[Range<u32>] {
+        self.read_first.get_or_init(|| {
+            let shape = self.key.shape;
+            let rows = shape.vgpr(0)..shape.temp(0);
+            let accumulation = VgprSet::accumulation(0);
+            if shape.vgprs > accumulation {
+                return vec![rows];
+            }
+            let number = |row: u32| match row.checked_sub(shape.vgprs) {
+                Some(index) => accumulation + index,
+                None => row,
+            };
+            let mut all = VgprSet::default();
+            (0..shape.vgprs + shape.agprs).for_each(|row| all.insert(number(row)));
+            let unread = self.unread(self.key.entry, all);
+            let mut read: Vec<Range<u32>> = Vec::new();
+            for row in (0..shape.vgprs + shape.agprs).filter(|&row| !unread.contains(number(row))) {
+                let (start, end) = (shape.vgpr(row), shape.vgpr(row + 1));
+                match read.last_mut() {
+                    Some(last) if last.end == start => last.end = end,
+                    _ => read.push(start..end),
+                }
+            }
+            read
+        })
     }
 
     /// Whether memory still holds the bytes that were decoded.

@@ -3,11 +3,13 @@
 //! Knows: what of a dispatch the next one of the same kernel can use again. Must not know: queues, packets.
 //!
 //! Whether a kept launch still holds is looked at each time: the packet's sizes, the bytes of the kernel descriptor, the bytes
-//! of the code. So nothing has to be forgotten when memory changes.
+//! of the code. So nothing has to be forgotten when memory changes. Dispatches that a queue finds one behind the other, all
+//! written before the first of them has begun, are one look: who changes the code of a kernel that is dispatched already has
+//! no say in which of them sees it.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::api::{DispatchRequest, Executed};
+use super::api::{DispatchRequest, Executed, Likeness};
 use super::engine::Engine;
 use super::group::{Group, Line, Surroundings, Turn};
 use super::launch::{DESCRIPTOR_BYTES, Launch};
@@ -26,6 +28,8 @@ pub struct Recent {
     kernels: Vec<Kept>,
     /// Where the next one goes.
     next: usize,
+    /// The one that was dispatched last.
+    last: usize,
 }
 
 #[derive(Debug)]
@@ -45,10 +49,15 @@ struct Kept {
 impl Engine {
     /// Executes a dispatch of one workgroup for one turn of it. `None`: it has to be begun, and may be refused. One that ends
     /// is counted in `counters`. The caller is inside `slot`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a dispatch, and what its queue lends it"
+    )]
     #[inline]
     pub fn execute(
         &self,
         request: &DispatchRequest,
+        likeness: Likeness,
         worker: &mut Worker,
         slot: &WorkerSlot,
         recent: &mut Recent,
@@ -63,7 +72,7 @@ impl Engine {
         if !one_group || self.counted.load(Ordering::Relaxed) {
             return None;
         }
-        let kept = self.kept(request, recent)?;
+        let kept = self.kept(request, likeness, recent)?;
         let mut group = match kept.group.take() {
             Some(mut group) => {
                 group.restart(&kept.launch, &kept.program, &kept.beginning);
@@ -111,8 +120,35 @@ impl Engine {
     }
 
     /// The kept launch of the kernel for this packet, made anew where there is none that holds.
-    fn kept<'a>(&self, request: &DispatchRequest, recent: &'a mut Recent) -> Option<&'a mut Kept> {
+    #[inline]
+    fn kept<'a>(
+        &self,
+        request: &DispatchRequest,
+        likeness: Likeness,
+        recent: &'a mut Recent,
+    ) -> Option<&'a mut Kept> {
         let generation = self.generation.load(Ordering::Acquire);
+        let again = |kept: &mut Kept| {
+            kept.generation == generation
+                && match likeness {
+                    Likeness::Unknown => false,
+                    Likeness::SameCode => kept.launch.renew(request),
+                    Likeness::SamePacket => kept.launch.again(request),
+                }
+        };
+        if recent.kernels.get_mut(recent.last).is_some_and(again) {
+            return recent.kernels.get_mut(recent.last);
+        }
+        self.looked_for(request, generation, recent)
+    }
+
+    /// As [`kept`](Self::kept), with a look at descriptor and code.
+    fn looked_for<'a>(
+        &self,
+        request: &DispatchRequest,
+        generation: u64,
+        recent: &'a mut Recent,
+    ) -> Option<&'a mut Kept> {
         let object = request.kernel_object;
         let found = recent.kernels.iter_mut().position(|kept| {
             kept.launch.request.kernel_object == object
@@ -148,6 +184,7 @@ impl Engine {
                 at
             }
         };
+        recent.last = at;
         recent.kernels.get_mut(at)
     }
 }

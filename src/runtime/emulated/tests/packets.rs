@@ -10,6 +10,7 @@ use crate::dispatch::packet::{
 };
 use crate::dispatch::{HsaStatus, QueueError};
 use crate::runtime::driver::{CreateEvent, Driver, EventType, Wait, WaitPolicy};
+use crate::runtime::emulated::cu::Likeness;
 use crate::runtime::instrument::{ExecutionCounters, Instrument, StopReason};
 
 #[test]
@@ -58,6 +59,45 @@ fn a_dispatch_decrements_stamps_and_frees_its_slot_also_when_the_ring_wraps() {
             ExecutionCounters::default()
         );
     }
+}
+
+/// Descriptor and code are looked at once for dispatches that stand one behind the other, and again after everything that a
+/// host could have waited for.
+#[test]
+fn code_is_looked_at_again_after_every_packet_that_may_wait() {
+    let rig = Rig::new(1, true);
+    *rig.device.gpus[0].compute.at_once.lock().unwrap() = Some(Vec::new());
+    let queue = rig.queue(128);
+    let (gate, first, last) = (rig.signal(1), rig.signal(1), rig.signal(1));
+    for _ in 0..20 {
+        queue.push(dispatch(1, 0, false));
+    }
+    queue.push(dispatch(2, 0, false));
+    queue.push(dispatch(1, 0, false));
+    let wider = KernelDispatchPacket {
+        grid_size: [128, 1, 1],
+        ..dispatch(1, 0, false)
+    };
+    queue.push(wider);
+    queue.push(barrier(PacketType::BARRIER_AND, &[], 0));
+    queue.push(dispatch(1, first, false));
+    queue.push(barrier(PacketType::BARRIER_AND, &[gate], 0));
+    queue.push(dispatch(1, 0, false));
+    queue.push(dispatch(1, last, false));
+    assert!(rig.wait_zero(first));
+    let looks = || {
+        let mut at_once = rig.device.gpus[0].compute.at_once.lock().unwrap();
+        std::mem::take(at_once.as_mut().unwrap())
+    };
+    let (unknown, code, packet) = (Likeness::Unknown, Likeness::SameCode, Likeness::SamePacket);
+    let expected: Vec<(u64, Likeness)> = (0..20)
+        .map(|id| (id, if id % 17 == 0 { unknown } else { packet }))
+        .chain([(20, unknown), (21, unknown), (22, code), (24, unknown)])
+        .collect();
+    assert_eq!(looks(), expected);
+    rig.set(gate, 0);
+    assert!(rig.wait_zero(last));
+    assert_eq!(looks(), [(26, unknown), (27, packet)]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::runtime::driver::{
 use crate::runtime::emulated::VirtualDevice;
 use crate::runtime::emulated::compute::{ComputeUnits, Dispatch};
 use crate::runtime::emulated::cu::{
-    DispatchRequest, Executed, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step,
+    DispatchRequest, Executed, Likeness, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step,
 };
 use crate::runtime::emulated::models::Device;
 use crate::runtime::emulated::vm::{AddressSpace, Backing, WorkerSlot};
@@ -39,6 +39,8 @@ pub(super) struct FakeUnits {
     vm: Arc<AddressSpace>,
     kernels: Mutex<HashMap<u64, Arc<Kernel>>>,
     pub(super) invalidations: AtomicUsize,
+    /// Where it is present dispatches are executed at once, and their ids go here, and what was known of them.
+    pub(super) at_once: Mutex<Option<Vec<(u64, Likeness)>>>,
 }
 
 impl std::fmt::Debug for FakeUnits {
@@ -63,14 +65,17 @@ impl ComputeUnits for FakeUnits {
 
     fn execute(
         &self,
-        _request: &DispatchRequest,
+        request: &DispatchRequest,
+        likeness: Likeness,
         _worker: &mut WorkerSlot,
         _slot: &WorkerSlot,
         _recent: &mut (),
         _counters: &mut ExecutionCounters,
         _stop: &dyn Fn() -> bool,
     ) -> Option<Executed<Arc<FakeRun>>> {
-        None
+        let mut at_once = self.at_once.lock().unwrap();
+        at_once.as_mut()?.push((request.dispatch_id, likeness));
+        Some(Executed::Ended(None))
     }
 
     fn begin(&self, request: &DispatchRequest) -> Result<Arc<FakeRun>, RefuseReason> {
@@ -217,6 +222,7 @@ impl Rig {
             vm,
             kernels: Mutex::default(),
             invalidations: AtomicUsize::new(0),
+            at_once: Mutex::default(),
         })
         .unwrap();
         device.set_schedule(Schedule {

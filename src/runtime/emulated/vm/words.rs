@@ -3,7 +3,7 @@
 //! Knows: addresses and permissions. Must not know: what the words mean.
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{Access, AccessError, AddressSpace};
+use super::{Access, AccessError, AddressSpace, PAGE_SIZE};
 
 /// The slot of a packet in a ring, checked once; of use while its caller is inside, like the address it was made of.
 #[derive(Clone, Copy, Debug)]
@@ -59,18 +59,36 @@ impl AddressSpace {
     /// When it is not readable and writable or not aligned.
     #[inline]
     pub fn packet_slot(&self, address: u64) -> Result<PacketSlot<'_>, AccessError> {
-        if !address.is_multiple_of(64) {
-            return Err(AccessError {
-                address,
-                size_bytes: 64,
-                access: Access::Atomic,
-            });
+        self.slots(address, 1)
+            .and_then(<[_]>::first)
+            .map(PacketSlot)
+            .ok_or_else(|| self.refused(address, 64, Access::Atomic))
+    }
+
+    /// The slots of packets from `address` on, aligned to 64: of `count` as many as lie in its page, none where it is not
+    /// readable and writable.
+    #[inline]
+    pub(in crate::runtime::emulated) fn packet_slots(
+        &self,
+        address: u64,
+        count: u64,
+    ) -> impl Iterator<Item = PacketSlot<'_>> {
+        let count = count.min((PAGE_SIZE - address % PAGE_SIZE) / 64);
+        let slots = self.slots(address, count).unwrap_or_default();
+        slots.iter().map(PacketSlot)
+    }
+
+    /// `count` slots at `address` that lie in one page.
+    #[inline]
+    fn slots(&self, address: u64, count: u64) -> Option<&[[AtomicU64; 8]]> {
+        if !address.is_multiple_of(64) || count == 0 {
+            return None;
         }
-        // Eight words of one 64-byte line lie in one page: one check serves all.
-        let first = self.word64(address, Access::Atomic)?;
-        // SAFETY: the line was checked, and the caller is inside (`WorkerSlot`) or owns the memory.
-        let words = unsafe { &*std::ptr::from_ref(first).cast::<[AtomicU64; 8]>() };
-        Ok(PacketSlot(words))
+        let first = self
+            .translate_in_page(address, 64 * count, Access::Atomic)
+            .filter(|pointer| pointer.addr().get().is_multiple_of(64))?;
+        // SAFETY: the lines were checked and are aligned, and the caller is inside (`WorkerSlot`) or owns the memory.
+        Some(unsafe { std::slice::from_raw_parts(first.as_ptr().cast(), count as usize) })
     }
 
     /// Stores a 32-bit word, release.

@@ -51,16 +51,23 @@ fn zeroed(memory: &mut Vec<Line>, bytes: usize) {
     }
 }
 
-/// Makes a wave's block one of `shape` whose scalars and registers are zero.
-fn blank(block: &mut Vec<Line>, shape: WaveShape) {
+/// Makes a wave's block one of `shape` whose scalars are zero, and of whose registers `rows` are.
+fn blank(block: &mut Vec<Line>, shape: WaveShape, rows: &[Range<u32>]) {
     let bytes = shape.block_bytes();
     if block.len() == lines(bytes) {
         // the rows of repeated scalars and those of micro-ops are written before they are read
         clear(&mut block[..lines(layout::SCALARS_END as usize)]);
-        clear(&mut block[lines(layout::ROWS as usize)..lines(shape.temp(0) as usize)]);
+        for rows in rows {
+            clear(&mut block[lines(rows.start as usize)..lines(rows.end as usize)]);
+        }
     } else {
         zeroed(block, bytes);
     }
+}
+
+/// All registers of a wave, as bytes of its block.
+fn registers(shape: WaveShape) -> Range<u32> {
+    shape.vgpr(0)..shape.temp(0)
 }
 
 /// Where a block's scalars and work-item ids lie, in lines.
@@ -74,6 +81,9 @@ fn beginning_of(launch: &Launch) -> (Range<usize>, Range<usize>) {
     let ids = at(layout::ROWS)..at(launch.shape.vgpr(rows));
     (0..at(layout::SCALARS_END), ids)
 }
+
+/// A grid of so many workgroups is worth a look at the registers that its kernel reads first.
+const MANY_GROUPS: u64 = 256;
 
 /// Lines that are cleared by one call: the C library's `memset` turns to `rep stos` from 2 KiB on, which takes several times
 /// as long as its vector stores for what a wave has.
@@ -184,7 +194,8 @@ impl Group {
                 state: WaveState::Running,
                 standing: Standing::default(),
             };
-            blank(&mut wave.block, program.key.shape);
+            let shape = program.key.shape;
+            blank(&mut wave.block, shape, &[registers(shape)]);
             zeroed(&mut wave.scratch, scratch_bytes);
             wave.set_dword(layout::WAVE_NUMBER, number as u32);
             wave
@@ -273,11 +284,18 @@ impl Group {
         }
         let size = self.size;
         let mut item = [0u32; 3];
+        let all = [registers(launch.shape)];
+        // what a full wave reads is looked for where it pays
+        let read_first = match launch.total_groups() {
+            MANY_GROUPS.. => program.read_first(),
+            _ => &all,
+        };
         for index in 0..self.used {
             let live = (items - index as u32 * lanes).min(lanes);
             let wave = &mut self.waves[index];
             wave.begin(program);
-            blank(&mut wave.block, launch.shape);
+            let rows = if live == lanes { read_first } else { &all };
+            blank(&mut wave.block, launch.shape, rows);
             // rows are also read a vector at a time, up to the last one's end
             zeroed(
                 &mut wave.scratch,
@@ -344,17 +362,32 @@ impl Group {
         self.named.clear();
         clear(&mut self.lds);
         let (scalars, ids) = beginning_of(launch);
-        let registers = lines(launch.shape.temp(0) as usize);
+        let all = [registers(launch.shape)];
+        let items: u32 = self.size.iter().product();
+        // a division by lanes, which are 32 or 64
+        let full = (items >> launch.shape.lanes.trailing_zeros()) as usize;
         let mut rest = beginning;
-        for wave in &mut self.waves[..self.used] {
+        for (index, wave) in self.waves[..self.used].iter_mut().enumerate() {
             wave.begin(program);
             let begin;
             (begin, rest) = rest.split_at(scalars.len());
             wave.block[scalars.clone()].copy_from_slice(begin);
             let begin;
             (begin, rest) = rest.split_at(ids.len());
-            wave.block[ids.clone()].copy_from_slice(begin);
-            clear(&mut wave.block[ids.end..registers]);
+            let rows = if index < full {
+                program.read_first()
+            } else {
+                &all
+            };
+            for rows in rows {
+                let (first, end) = (lines(rows.start as usize), lines(rows.end as usize));
+                let middle = ids.end.clamp(first, end);
+                if first < middle {
+                    let kept = &begin[first - ids.start..middle - ids.start];
+                    wave.block[first..middle].copy_from_slice(kept);
+                }
+                clear(&mut wave.block[middle..end]);
+            }
             clear(&mut wave.scratch);
             for (at, value) in launch.own_pairs() {
                 wave.set_pair(layout::SGPRS + 4 * u32::from(at), value);
@@ -381,8 +414,10 @@ impl Group {
                     Ok(false) => return Turn::Preempted,
                     Err(fault) => return Turn::Fault(fault),
                 }
-                if self.waves[index].state != WaveState::Sleeping {
-                    idle = 0;
+                match self.waves[index].state {
+                    WaveState::Ended if self.used == 1 => return Turn::Done,
+                    WaveState::Sleeping => {}
+                    _ => idle = 0,
                 }
             }
             idle += 1;

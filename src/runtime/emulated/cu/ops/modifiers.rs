@@ -215,12 +215,16 @@ pub(crate) fn source_packed32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc
     pc + 1
 }
 
-/// A DPP lane table: a byte for each of 64 lanes with its source lane, then two masks of lanes.
+/// A DPP lane table: a byte for each of 64 lanes with its source lane, then two masks of lanes, then the same lanes as moves of
+/// a mask.
 pub(crate) mod dpp_table {
     /// Dword of the lanes whose source lies inside the row.
     pub(crate) const INSIDE: u32 = 16;
     /// Dword of the lanes that row and bank masks enable.
     pub(crate) const ENABLED: u32 = 18;
+    /// Dword of the number of moves. A move is three dwords: bits to rotate a lane mask to the right by, and the lanes that
+    /// find their source's bit then.
+    pub(crate) const MOVES: u32 = 20;
     /// Immediate: an invalid source reads 0 instead of disabling the lane.
     pub(crate) const BOUND_CTRL: i32 = 1 << 0;
     /// Immediate: inactive lanes may be read.
@@ -230,19 +234,21 @@ pub(crate) mod dpp_table {
 /// DPP: permutes a row by the lane table `b`, and leaves the mask of lanes that the instruction writes.
 #[inline(always)]
 pub(crate) fn source_dpp<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
+    let (table, source) = (op.b, op.a);
     let pair = |index: u32| {
-        let word = |index| u64::from(cx.s_at(op.b, index));
+        let word = |index| u64::from(cx.s_at(table, index));
         word(index) | word(index + 1) << 32
     };
     let (inside, enabled) = (pair(dpp_table::INSIDE), pair(dpp_table::ENABLED));
-    let (table, source) = (op.b, op.a);
-    let from = |lane: u32| cx.s_at(table, lane / 4) >> (8 * (lane % 4)) & 63;
     let exec = cx.exec() & cx.lane_mask;
     let readable = if op.imm & dpp_table::FETCH_INACTIVE != 0 || exec == cx.lane_mask {
         inside
     } else {
-        let active = (0..cx.lanes).fold(0, |bits, lane| bits | (exec >> from(lane) & 1) << lane);
-        inside & active
+        let moves = cx.s_at(table, dpp_table::MOVES);
+        (0..moves).fold(0, |active, number| {
+            let at = dpp_table::MOVES + 1 + 3 * number;
+            active | exec.rotate_right(cx.s_at(table, at)) & pair(at + 1)
+        })
     };
     // all are read before any is written
     let mut row = [0; 64];

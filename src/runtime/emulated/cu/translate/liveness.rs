@@ -339,7 +339,7 @@ mod tests {
         }
         // v_mov_b32 v1, v2, once in a program that indexes elsewhere: s_set_gpr_idx_on s0, 1; s_set_gpr_idx_off
         let machine = Machine::new();
-        let unread_in = |words: &[u32]| {
+        let program_of = |words: &[u32]| {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let entry = machine.put(&bytes);
             let key = ProgramKey {
@@ -350,12 +350,26 @@ mod tests {
                 counted: false,
             };
             let cache = Cache::new(SimdLevel::Portable, Compile::Never);
-            let program = cache.program(&key, &Env::default(), machine.vm());
-            program.unread(entry, set([1, 2, 3]))
+            cache.program(&key, &Env::default(), machine.vm())
+        };
+        let unread_in = |words: &[u32]| {
+            let program = program_of(words);
+            program.unread(program.key.entry, set([1, 2, 3]))
         };
         assert_eq!(unread_in(&[copy(1, 2), END]), set([1, 3]));
         let indexing = [copy(1, 2), 0xbf84_0001, END, 0xbf11_0100, 0xbf9c_0000, END];
         assert_eq!(unread_in(&indexing), VgprSet::default());
+        // what a wave that starts must find cleared: v2, v3 and v7 are read before they are written; v_mov_b32 v4, v1 reads
+        // what was written
+        let reads = [copy(1, 2), copy(2, 3), copy(4, 1), copy(5, 7), END];
+        assert_eq!(
+            program_of(&reads).read_first(),
+            [ALL.vgpr(2)..ALL.vgpr(4), ALL.vgpr(7)..ALL.vgpr(8)]
+        );
+        assert_eq!(
+            program_of(&indexing).read_first(),
+            std::slice::from_ref(&(ALL.vgpr(0)..ALL.temp(0)))
+        );
     }
 
     /// VGPRs that a text names: `v3`, `v[4:5]`, `a[0:3]`, `v1.l`.

@@ -556,6 +556,11 @@ impl Translator<'_> {
                 .into_iter()
                 .flat_map(|mask| [mask as u32, (mask >> 32) as u32]),
         );
+        let moves = dpp_moves(&table, masks[0]);
+        packed.push(moves.len() as u32);
+        for (amount, lanes) in moves {
+            packed.extend([amount, lanes as u32, (lanes >> 32) as u32]);
+        }
         let table = self.constants.run(&packed);
         let mut imm = 0;
         if dpp.bound_ctrl {
@@ -786,3 +791,16 @@ fn interpolated_lane(row: &Row, number: u32) -> Option<u32> {
 }
 
 const _: () = assert!(MERGE_TEMP + 4 <= layout::TEMP_ROWS);
+
+/// How a mask of lanes moves with them: by how many bits it is rotated to the right, and which lanes then find their source's.
+fn dpp_moves(table: &[u8; 64], inside: u64) -> Vec<(u32, u64)> {
+    let mut moves: Vec<(u32, u64)> = Vec::new();
+    for lane in (0..64u32).filter(|lane| inside >> lane & 1 != 0) {
+        let amount = u32::from(table[lane as usize]).wrapping_sub(lane) & 63;
+        match moves.iter_mut().find(|(other, _)| *other == amount) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => moves.push((amount, 1 << lane)),
+        }
+    }
+    moves
+}
