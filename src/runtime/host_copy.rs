@@ -6,6 +6,7 @@
     unsafe_code,
     reason = "device-visible memory is reached by raw pointers only"
 )]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// From this many bytes on, the string move's start-up cost is paid back.
@@ -44,8 +45,9 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// A copy of this many bytes is shared among threads: to start one takes some 20 µs, less than 2 % of it.
-const SHARED_FROM_BYTES: usize = 16 << 20;
+/// A copy of this many bytes is shared among threads: to start one takes some 20 µs, a tenth of it. What is smaller often lies in
+/// a core's own cache.
+const SHARED_FROM_BYTES: usize = 4 << 20;
 /// More threads than this do not make it faster: memory is what they wait for.
 const MOST_SHARES: usize = 8;
 
@@ -203,14 +205,46 @@ pub(crate) unsafe fn fill_u32(to: *mut u8, value: u32, words: usize) {
     }
 }
 
-/// From this many bytes on, more than a core's share of the caches, stores go past them: what is stored is not read first, and
-/// nothing else is driven out.
+/// From so many bytes on, three quarters of the largest cache but no less than this, stores go past the caches: what is stored
+/// is not read first, and nothing else is driven out. Below, and where the cache holds both sides, they are slower.
 #[cfg(target_arch = "x86_64")]
 const PAST_CACHES_FROM_BYTES: usize = 16 << 20;
 
 #[cfg(target_arch = "x86_64")]
+fn past_caches_from_bytes() -> usize {
+    static FROM: OnceLock<usize> = OnceLock::new();
+    *FROM.get_or_init(|| PAST_CACHES_FROM_BYTES.max(largest_cache_bytes() / 4 * 3))
+}
+
+/// Bytes of the largest cache, as CPUID says (Intel SDM, leaf 4; AMD APM, leaf 0x8000_001d, of the same layout); 0 where it
+/// does not.
+#[cfg(target_arch = "x86_64")]
+fn largest_cache_bytes() -> usize {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    const MOST_CACHES: u32 = 8;
+    let has = |leaf: u32| __cpuid(leaf & 0x8000_0000).eax >= leaf;
+    let caches = |leaf: u32| {
+        (0..MOST_CACHES)
+            .map(move |index| __cpuid_count(leaf, index))
+            .take_while(|cache| cache.eax & 31 != 0)
+            .map(|cache| {
+                let ways = cache.ebx >> 22;
+                let (partitions, line) = (cache.ebx >> 12 & 0x3ff, cache.ebx & 0xfff);
+                [ways, partitions, line, cache.ecx]
+                    .iter()
+                    .fold(1usize, |bytes, &less_one| {
+                        bytes.saturating_mul(less_one as usize + 1)
+                    })
+            })
+            .max()
+    };
+    let leaves = [4, 0x8000_001d].into_iter().filter(|&leaf| has(leaf));
+    leaves.filter_map(caches).max().unwrap_or(0)
+}
+
+#[cfg(target_arch = "x86_64")]
 unsafe fn copy_bulk(from: *const u8, to: *mut u8, len: usize) {
-    if len < PAST_CACHES_FROM_BYTES {
+    if len < past_caches_from_bytes() {
         // SAFETY: as the caller promised.
         unsafe { copy_string(from, to, len) }
     } else {
@@ -352,6 +386,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn copies_past_the_caches() {
         let len = (16 << 20) + 200;
         let source: Vec<u8> = (0..len as u32).map(|i| (i * 7 + (i >> 9)) as u8).collect();
@@ -361,7 +396,7 @@ mod tests {
             let count = len - from.max(to) - short;
             // SAFETY: both ranges lie inside their vectors, which are two.
             unsafe {
-                copy(
+                copy_past_caches(
                     source.as_ptr().add(from),
                     target.as_mut_ptr().add(to),
                     count,
@@ -373,6 +408,20 @@ mod tests {
             );
             let around = target[..to].iter().chain(&target[to + count..]);
             assert!(around.copied().all(|byte| byte == 0xee), "{from} {to}");
+        }
+    }
+
+    /// Where Linux says how large the largest cache is, CPUID says the same.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_largest_cache_is_what_linux_says() {
+        let size = |index| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+            let text = std::fs::read_to_string(path).ok()?;
+            text.trim().strip_suffix('K')?.parse::<usize>().ok()
+        };
+        if let Some(kib) = (0..8).filter_map(size).max() {
+            assert_eq!(largest_cache_bytes(), kib * 1024);
         }
     }
 
@@ -394,7 +443,7 @@ mod tests {
 
     #[test]
     fn threads_share_a_copy() {
-        let len = SHARED_FROM_BYTES + 12_345;
+        let len = 4 * SHARED_FROM_BYTES + 12_345;
         let source: Vec<u8> = (0..len as u32).map(|i| (i * 5 + (i >> 11)) as u8).collect();
         for threads in [1, 2, 3, 7] {
             let mut target = vec![0xee; len + 64];

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::cu::{
-    DispatchRequest, Engine, EngineOptions, Executed, Likeness, Outcome, Recent, RefuseReason,
-    RegisterDispatch, Run, SimdLevel, Snapshot, Step, UnsupportedTarget, Worker,
+    DispatchRequest, Engine, EngineOptions, Executed, Likeness, NextPacket, Outcome, Recent,
+    RefuseReason, RegisterDispatch, Run, SimdLevel, Snapshot, Step, UnsupportedTarget, Worker,
 };
 use super::models::Device;
 use super::vm::{AddressSpace, WorkerSlot};
@@ -23,7 +23,8 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
     type Recent: Default + Send + fmt::Debug;
 
     /// Executes a small dispatch for about a quantum, where that is cheaper than to begin it; `None`: it has to be begun. One
-    /// that ends is counted in `counters`. The caller is inside `slot`.
+    /// that ends is counted in `counters`, and `more` may give the next packet, as [`Engine::execute`] says. The caller is inside
+    /// `slot`.
     #[expect(
         clippy::too_many_arguments,
         reason = "a dispatch, and what its queue lends it"
@@ -37,6 +38,7 @@ pub(super) trait ComputeUnits: fmt::Debug + Send + Sync + 'static {
         recent: &mut Self::Recent,
         counters: &mut ExecutionCounters,
         stop: &dyn Fn() -> bool,
+        more: &mut dyn FnMut(u64) -> Option<NextPacket>,
     ) -> Option<Executed<Arc<Self::Run>>>;
 
     /// Begins a dispatch: cheap, nothing is executed yet.
@@ -110,6 +112,7 @@ impl ComputeUnits for Units {
         recent: &mut Recent,
         counters: &mut ExecutionCounters,
         stop: &dyn Fn() -> bool,
+        more: &mut dyn FnMut(u64) -> Option<NextPacket>,
     ) -> Option<Executed<Arc<Run>>> {
         let engine = self.engine.as_ref().ok()?;
         engine.execute(
@@ -120,6 +123,7 @@ impl ComputeUnits for Units {
             recent,
             counters,
             stop,
+            more,
         )
     }
 

@@ -4,6 +4,7 @@
 //! Its driver half keeps buffer objects, address spaces, events and clocks; its GPU half is a packet processor per queue
 //! (`queue`, `packets`), threads that push them on (`scheduler`), and compute units ([`cu`]).
 #![expect(unsafe_code, reason = "hands out doorbells as mapped registers")]
+mod at_once;
 mod clock;
 mod compute;
 pub mod cu;

@@ -133,14 +133,16 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             state.last = (packet.words, request);
             request
         };
-        Ok(match self.execute(state, lane, stop, &request, likeness)? {
-            Some(Executed::Ended(None)) => Met::Executed,
-            Some(Executed::Ended(Some(fault))) => {
-                return Err(Stop::new(error_of(&fault), StopReason::Wave(*fault)));
-            }
-            Some(Executed::Running(run)) => Met::Runs(run),
-            None => Met::Runs(self.compute.begin(&request).map_err(refused)?),
-        })
+        Ok(
+            match self.execute(state, lane, stop, packet, &request, likeness)? {
+                Some(Executed::Ended(None)) => Met::Executed,
+                Some(Executed::Ended(Some(fault))) => {
+                    return Err(Stop::new(error_of(&fault), StopReason::Wave(*fault)));
+                }
+                Some(Executed::Running(run)) => Met::Runs(run),
+                None => Met::Runs(self.compute.begin(&request).map_err(refused)?),
+            },
+        )
     }
 
     /// The dispatch, for an observer.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::clock;
 use super::compute::{ComputeUnits, Dispatch};
-use super::cu::{DispatchRequest, Executed, Likeness, Outcome, Step};
+use super::cu::{DispatchRequest, Outcome, Step};
 use super::events::Events;
 use super::packets::Met;
 use super::pm4::Pm4;
@@ -36,13 +36,11 @@ const RETIRED_AT_ONCE: u64 = 16;
 /// Packets that are launched before others get at the queue: barrier packets can follow each other without end.
 const LAUNCHES_PER_LOOK: u32 = 256;
 /// Small dispatches that are executed before others get at the queue, and the instructions in them.
-const EXECUTED_PER_LOOK: u32 = 256;
+const EXECUTED_PER_LOOK: u64 = 256;
 const INSTRUCTIONS_PER_LOOK: u64 = 1 << 16;
 /// Small dispatches, and the instructions in them, between two looks at whoever wants the thread.
-const EXECUTED_BETWEEN_STOPS: u32 = 8;
-const INSTRUCTIONS_BETWEEN_STOPS: u64 = 1 << 11;
-/// Dispatches behind one that are looked at with it.
-const LOOKED_AT_ONCE: u64 = 16;
+const EXECUTED_BETWEEN_STOPS: u64 = 8;
+pub(super) const INSTRUCTIONS_BETWEEN_STOPS: u64 = 1 << 11;
 /// Dispatches that may end before it is another queue's turn.
 const ENDS_PER_TURN: u32 = 16;
 
@@ -113,6 +111,8 @@ pub(super) struct InFlight<R> {
 pub(super) struct State<C: ComputeUnits> {
     /// Index of the next packet to launch.
     pub(super) next: u64,
+    /// Index of the packet that is being launched.
+    pub(super) launching: u64,
     /// The write index as it was last seen.
     pub(super) written: u64,
     /// The read index: slots before it are the producers'.
@@ -125,13 +125,13 @@ pub(super) struct State<C: ComputeUnits> {
     pub(super) running: usize,
     /// Which of them gets the next quantum.
     turn: usize,
-    counters: ExecutionCounters,
+    pub(super) counters: ExecutionCounters,
     stop: Option<QueueStop>,
     /// What makes the next dispatch of the same kernel cheaper.
-    recent: C::Recent,
+    pub(super) recent: C::Recent,
     /// The kernel object of the last dispatch whose code was looked at, and the packet up to which dispatches stood behind it
     /// then: of the same kernel they need no other look.
-    looked_at: (u64, u64),
+    pub(super) looked_at: (u64, u64),
     /// The packet of the last dispatch, and what it asked for.
     pub(super) last: ([u64; 8], DispatchRequest),
     /// Present where the ring holds PM4 packets.
@@ -212,6 +212,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             condition: AtomicU8::new(RUNNING),
             state: Mutex::new(State {
                 next: first,
+                launching: first,
                 written: first,
                 read: first,
                 told: first,
@@ -408,6 +409,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 return (launched, false);
             }
             let index = state.next;
+            state.launching = index;
             let result = self.launch(state, lane, stop);
             match result {
                 Ok(Launch::Launched) => {
@@ -416,16 +418,17 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 }
                 Ok(Launch::Executed { completed }) => {
                     launched = true;
-                    executed += 1;
-                    unasked += 1;
+                    let ended = state.next.wrapping_sub(index);
+                    executed += ended;
+                    unasked += ended;
                     let instructions = state.counters.wave_instructions;
                     let ask = completed
-                        || unasked == EXECUTED_BETWEEN_STOPS
+                        || unasked >= EXECUTED_BETWEEN_STOPS
                         || instructions.wrapping_sub(asked_at) > INSTRUCTIONS_BETWEEN_STOPS;
                     if ask {
                         (unasked, asked_at) = (0, instructions);
                     }
-                    if executed == EXECUTED_PER_LOOK
+                    if executed >= EXECUTED_PER_LOOK
                         || instructions.wrapping_sub(before) > INSTRUCTIONS_PER_LOOK
                         || ask && stop()
                     {
@@ -436,8 +439,9 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 Ok(Launch::Blocked) => return (launched, true),
                 Err(stop) => {
                     // the read index stays at this packet, not at one before it
+                    state.next = state.launching;
                     let _retired = self.retire(state);
-                    self.stop_at(state, index, stop);
+                    self.stop_at(state, state.launching, stop);
                     return (launched, false);
                 }
             }
@@ -497,6 +501,11 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             // The packet is not in flight any more: its slot stays as it is.
             Err(stop) => return Err(Stop { record, ..stop }),
         };
+        // packets that follow may have been executed with it
+        let (index, slot) = match state.launching {
+            same if same == index => (index, slot),
+            later => (later, self.vm.packet_slot(self.placement.slot(later))?),
+        };
         let runs = run.is_some();
         if !runs && state.in_flight.is_empty() {
             slot.store_u32(u32::from(Header::INVALID.0));
@@ -533,74 +542,6 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         } else {
             Launch::Launched
         })
-    }
-
-    /// Executes a small dispatch here and now. A panic of the compute units ends the queue, as in [`lost`](Self::lost).
-    #[inline]
-    pub(super) fn execute(
-        &self,
-        state: &mut State<C>,
-        lane: &mut Lane<C>,
-        stop: &dyn Fn() -> bool,
-        request: &DispatchRequest,
-        likeness: Likeness,
-    ) -> Result<Option<Executed<Arc<C::Run>>>, Stop> {
-        let executed = catch_unwind(AssertUnwindSafe(|| {
-            self.compute.execute(
-                request,
-                likeness,
-                &mut lane.worker,
-                &lane.slot,
-                &mut state.recent,
-                &mut state.counters,
-                stop,
-            )
-        }));
-        executed.map_err(|_panic| {
-            *lane = self.lane();
-            lane.slot.enter();
-            state.recent = C::Recent::default();
-            let reason =
-                StopReason::Packet(String::from("the compute units failed (internal error)"));
-            Stop::new(QueueError::Preemption, reason)
-        })
-    }
-
-    /// How the dispatch in slot `index` resembles the last one.
-    #[inline]
-    pub(super) fn likeness(
-        &self,
-        state: &mut State<C>,
-        index: u64,
-        packet: &AqlPacket,
-    ) -> Likeness {
-        let object = packet.words[4];
-        let (looked_at, until) = state.looked_at;
-        let left = until.wrapping_sub(index);
-        if object != looked_at || left.wrapping_sub(1) >= LOOKED_AT_ONCE {
-            state.looked_at = (object, self.dispatches_from(state, index.wrapping_add(1)));
-            Likeness::Unknown
-        } else {
-            // word by word: they have just been read so
-            let words = packet.words.iter().zip(&state.last.0).take(7);
-            match words.fold(0, |differs, (a, b)| differs | a ^ b) {
-                0 => Likeness::SamePacket,
-                _ => Likeness::SameCode,
-            }
-        }
-    }
-
-    /// The first packet from `index` on that is no dispatch, or is not written yet, or is far.
-    #[inline]
-    fn dispatches_from(&self, state: &State<C>, index: u64) -> u64 {
-        let to_the_end = self.placement.packets - (index & (self.placement.packets - 1));
-        let written = state.written.wrapping_sub(index);
-        let count = written.min(LOOKED_AT_ONCE).min(to_the_end);
-        let is_dispatch =
-            |first: u64| Header(first as u16).packet_type() == PacketType::KERNEL_DISPATCH;
-        let slots = self.vm.packet_slots(self.placement.slot(index), count);
-        let dispatches = slots.take_while(|slot| is_dispatch(slot.first()));
-        index.wrapping_add(dispatches.count() as u64)
     }
 
     /// Gives the slots of completed packets back, oldest first: a slot is the producer's again once the read index has

@@ -109,6 +109,15 @@ pub enum Likeness {
     SamePacket,
 }
 
+/// Where a packet lies that is the same as the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextPacket {
+    /// Its device address.
+    pub address: u64,
+    /// Its index in the queue.
+    pub dispatch_id: u64,
+}
+
 /// What became of a dispatch that was executed as soon as it was met.
 #[derive(Debug)]
 pub enum Executed<R> {

@@ -2,7 +2,7 @@
 //!
 //! Knows: kernel descriptors, the order of initial SGPRs and VGPRs (LLVM's AMDGPUUsage, "Initial Kernel Execution
 //! State"; ABI.md 3.5, 3.6). Must not know: how waves execute.
-use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
+use super::api::{DispatchRequest, NextPacket, RefuseReason, RegisterDispatch};
 use super::translate::Mode;
 use super::wave::WaveShape;
 use crate::loader::target::{FlatScratch, Target, WaveSize};
@@ -506,18 +506,34 @@ impl Launch {
         self.again(request)
     }
 
-    /// [`renew`](Self::renew) for a packet that is known to be the same but for where it lies. No more is copied: what has
-    /// just been stored word by word is slow to load in wider pieces.
+    /// [`renew`](Self::renew) for a packet that is known to be the same but for where it lies.
     #[inline]
     pub(super) fn again(&mut self, request: &DispatchRequest) -> bool {
-        if self.preloaded {
+        if !self.may_repeat() {
             return false;
         }
-        self.request.packet_address = request.packet_address;
-        self.request.dispatch_id = request.dispatch_id;
+        self.repeat(NextPacket {
+            address: request.packet_address,
+            dispatch_id: request.dispatch_id,
+        });
+        true
+    }
+
+    /// Whether another packet that is the same may follow without a look at memory.
+    #[inline]
+    pub(super) fn may_repeat(&self) -> bool {
+        !self.preloaded
+    }
+
+    /// Makes it the launch of the next packet, which is the same. No more is copied: what has just been stored word by word is
+    /// slow to load in wider pieces.
+    #[inline]
+    pub(super) fn repeat(&mut self, packet: NextPacket) {
+        self.request.packet_address = packet.address;
+        self.request.dispatch_id = packet.dispatch_id;
         let own = self.own;
         for &(at, value) in own.list() {
-            let value = value.of(request);
+            let value = value.of(&self.request);
             if let Some(pair) = self
                 .user_sgprs
                 .get_mut(usize::from(at)..)
@@ -526,7 +542,6 @@ impl Launch {
                 *pair = [value as u32, (value >> 32) as u32];
             }
         }
-        true
     }
 
     /// What every packet has of its own, with the first of the pair of user SGPRs that holds it.

@@ -48,7 +48,8 @@ mod vgprs;
 mod wave;
 
 pub use api::{
-    DispatchRequest, Executed, Likeness, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step,
+    DispatchRequest, Executed, Likeness, NextPacket, Outcome, RefuseReason, RegisterDispatch,
+    Snapshot, Step,
 };
 pub use engine::{Engine, EngineOptions, PRIVATE_APERTURE, SHARED_APERTURE, UnsupportedTarget};
 pub use jit::Compile;

@@ -16,7 +16,8 @@ use crate::runtime::driver::{
 use crate::runtime::emulated::VirtualDevice;
 use crate::runtime::emulated::compute::{ComputeUnits, Dispatch};
 use crate::runtime::emulated::cu::{
-    DispatchRequest, Executed, Likeness, Outcome, RefuseReason, RegisterDispatch, Snapshot, Step,
+    DispatchRequest, Executed, Likeness, NextPacket, Outcome, RefuseReason, RegisterDispatch,
+    Snapshot, Step,
 };
 use crate::runtime::emulated::models::Device;
 use crate::runtime::emulated::vm::{AddressSpace, Backing, WorkerSlot};
@@ -72,6 +73,7 @@ impl ComputeUnits for FakeUnits {
         _recent: &mut (),
         _counters: &mut ExecutionCounters,
         _stop: &dyn Fn() -> bool,
+        _more: &mut dyn FnMut(u64) -> Option<NextPacket>,
     ) -> Option<Executed<Arc<FakeRun>>> {
         let mut at_once = self.at_once.lock().unwrap();
         at_once.as_mut()?.push((request.dispatch_id, likeness));
