@@ -290,6 +290,24 @@ fn compares() {
     check_compares!(u16, 1: v_cmp_eq_u16 v_cmpx_eq_u16, v_cmp_ne_u16 v_cmpx_ne_u16, v_cmp_lt_u16 v_cmpx_lt_u16, v_cmp_le_u16 v_cmpx_le_u16, v_cmp_gt_u16 v_cmpx_gt_u16, v_cmp_ge_u16 v_cmpx_ge_u16);
     check_compares!(i64, 2: v_cmp_eq_i64 v_cmpx_eq_i64, v_cmp_ne_i64 v_cmpx_ne_i64, v_cmp_lt_i64 v_cmpx_lt_i64, v_cmp_le_i64 v_cmpx_le_i64, v_cmp_gt_i64 v_cmpx_gt_i64, v_cmp_ge_i64 v_cmpx_ge_i64);
     check_compares!(u64, 2: v_cmp_eq_u64 v_cmpx_eq_u64, v_cmp_ne_u64 v_cmpx_ne_u64, v_cmp_lt_u64 v_cmpx_lt_u64, v_cmp_le_u64 v_cmpx_le_u64, v_cmp_gt_u64 v_cmpx_gt_u64, v_cmp_ge_u64 v_cmpx_ge_u64);
-    check_compare(Sem::v_cmp_f_u32, Sem::v_cmpx_f_u32, 1, |_, _| false);
+    for (never, nevers, dwords) in [
+        (Sem::v_cmp_f_i16, Sem::v_cmpx_f_i16, 1),
+        (Sem::v_cmp_f_u16, Sem::v_cmpx_f_u16, 1),
+        (Sem::v_cmp_f_i32, Sem::v_cmpx_f_i32, 1),
+        (Sem::v_cmp_f_u32, Sem::v_cmpx_f_u32, 1),
+        (Sem::v_cmp_f_i64, Sem::v_cmpx_f_i64, 2),
+        (Sem::v_cmp_f_u64, Sem::v_cmpx_f_u64, 2),
+    ] {
+        check_compare(never, nevers, dwords, |_, _| false);
+    }
+    for (always, alwaysx, dwords) in [
+        (Sem::v_cmp_t_i16, Sem::v_cmpx_t_i16, 1),
+        (Sem::v_cmp_t_u16, Sem::v_cmpx_t_u16, 1),
+        (Sem::v_cmp_t_i32, Sem::v_cmpx_t_i32, 1),
+        (Sem::v_cmp_t_u32, Sem::v_cmpx_t_u32, 1),
+        (Sem::v_cmp_t_u64, Sem::v_cmpx_t_u64, 2),
+    ] {
+        check_compare(always, alwaysx, dwords, |_, _| true);
+    }
     check_compare(Sem::v_cmp_t_i64, Sem::v_cmpx_t_i64, 2, |_, _| true);
 }

@@ -396,6 +396,7 @@ fn compares() {
     let i = |a: u64| a as i32;
     let u = |a: u64| a as u32;
     check_scc(Sem::s_cmp_eq_i32, |a, b| u(a) == u(b));
+    check_scc(Sem::s_cmp_eq_u32, |a, b| u(a) == u(b));
     check_scc(Sem::s_cmp_lg_i32, |a, b| i(a) != i(b));
     check_scc(Sem::s_cmp_lg_u32, |a, b| u(a) != u(b));
     check_scc(Sem::s_cmp_gt_i32, |a, b| i(a) > i(b));

@@ -101,7 +101,8 @@ fn check_f32(sem: Sem, reference: impl Fn(f32, f32, f32) -> f32) {
     let mut walk = Walk(0xf10a7);
     for round in 0..20_000 {
         let flushes = round % 2 == 1;
-        let mode = if flushes { FLUSH_F32 } else { KEEP };
+        // under IEEE NaNs become quiet
+        let mode = IEEE | if flushes { FLUSH_F32 } else { KEEP };
         let values = [single(&mut walk), single(&mut walk), single(&mut walk)];
         let (got, _) = run(sem, mode, values, values[2]);
         let [a, b, c] = values.map(|bits| f32::from_bits(flush(bits, flushes)));
@@ -132,7 +133,7 @@ fn check_f16(sem: Sem, reference: impl Fn(f64, f64, f64) -> f64) {
         ];
         let junk = (walk.bits() as u32) << 16;
         let [a, b, c] = values.map(|bits| u32::from(bits) | junk);
-        let (got, _) = run(sem, KEEP, [a, b, c], c);
+        let (got, _) = run(sem, KEEP | IEEE, [a, b, c], c);
         let [a, b, c] = values.map(|bits| f16::from_bits(bits).to_f64());
         let want = f16::from_f64(reference(a, b, c));
         if want.is_nan() {
@@ -375,11 +376,11 @@ fn compares() {
 fn minima_of_ieee_754_2019() {
     // of a format: bits of a number and the highest bit of its fraction
     let reference = |a: u32, b: u32, bits: u32, strict: bool, greatest: bool| {
+        // the documents have a signalling NaN come first; recorded on gfx1201: the first one does (rocjitsu's `minmax.h`)
         let quiet = if bits == 32 { 1 << 22 } else { 1 << 9 };
         let infinity: u32 = if bits == 32 { 0x7f80_0000 } else { 0x7c00 };
         let magnitude = |x: u32| x & (u32::MAX >> (33 - bits));
         let is_nan = |x: u32| magnitude(x) > infinity;
-        let signals = |x: u32| is_nan(x) && x & quiet == 0;
         // as the values are ordered, -0 below +0
         let order = |x: u32| {
             let magnitude = i64::from(magnitude(x));
@@ -392,7 +393,7 @@ fn minima_of_ieee_754_2019() {
         match (is_nan(a), is_nan(b)) {
             (false, false) if (order(a) < order(b)) != greatest => a,
             (false, false) => b,
-            _ if strict && (signals(a) || !signals(b) && is_nan(a)) => a | quiet,
+            _ if strict && is_nan(a) => a | quiet,
             _ if strict => b | quiet,
             (true, true) => a | quiet,
             (true, false) => b,

@@ -8,8 +8,11 @@
 
 use std::sync::Arc;
 
+use super::super::handlers::Handlers;
 use super::super::microop::{MicroOp, STOP, Slot};
+use super::super::simd::SimdLevel;
 use super::super::wave::{CodeMap, Cx, Env, Event, WaveShape, layout};
+use crate::isa::Sem;
 use crate::runtime::emulated::vm::{AddressSpace, Arena, Backing, PAGE_SIZE};
 use crate::runtime::instrument::FaultKind;
 
@@ -29,6 +32,14 @@ macro_rules! on_back_ends {
     }};
 }
 pub(crate) use on_back_ends;
+
+/// An operation as the engine calls it, on a back end that this CPU has.
+pub(crate) fn operation(level: SimdLevel, sem: Sem) -> impl Fn(&mut Cx<'_>, &MicroOp, u32) -> u32 {
+    let handler = Handlers::of(level).operation(sem);
+    // SAFETY: `Handlers::of` gives handlers that this CPU has the features of, and the tests' slots lie in the block and in the
+    // constants.
+    move |cx, op, pc| unsafe { handler(cx, op, pc) }
+}
 
 /// A program without code.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //!
 //! Source: AMD "RDNA3" and "CDNA3" ISA documents, chapters on VOP1 and VOP3. Conversions to integers cut the fraction and
 //! saturate, and give 0 for NaN; those that round to floor or to nearest give the largest or smallest integer for it.
-use super::float_shapes::{DIRECTION, Modes, narrow_f32, narrow_f64};
+use super::float_shapes::{DIRECTION, Modes, TINY, narrow_f32, narrow_f64};
 use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::simd::fp8::Fp8;
@@ -89,7 +89,7 @@ widen_op! {
 }
 
 narrow_op! {
-    v_cvt_f32_f64 |v, m, a| narrow_f64(v, m.round_f64, a);
+    v_cvt_f32_f64 |v, m, a| narrow_f64(v, m.round_f64 & DIRECTION | m.round_f32 & TINY, a);
     v_cvt_i32_f64 |v, m, a| { let _ = m; v.cvt_i32_f64(a) };
     v_cvt_u32_f64 |v, m, a| { let _ = m; v.cvt_u32_f64(a) };
 }

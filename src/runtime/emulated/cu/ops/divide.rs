@@ -3,13 +3,13 @@
 //! Knows: lanes, f16, f32, f64. Must not know: encodings, the macros.
 //!
 //! Source: AMD "RDNA3" and "CDNA3" ISA documents, V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP and V_TRIG_PREOP, corrected where
-//! tests recorded on hardware say otherwise: `v_div_scale` sets its flag for a zero operand and finds a quotient denormal
-//! by the difference of exponents, `v_div_fmas` scales up or down by the exponent of its third operand, `v_div_fixup`
-//! gives an infinity where the quotient is a NaN and has not vanished.
+//! hardware does otherwise (checked on gfx1100 and gfx1201; ROCm/rocm-systems, rocjitsu's `division.h`): `v_div_scale` looks
+//! at exponent fields alone, `v_div_fmas` scales up or down by the exponent of its third operand, `v_div_fixup` rounds what
+//! overflowed or vanished as MODE says.
 //!
 //! A quotient is found thus: both operands are scaled ([`div_scale`]) so that the reciprocal of the denominator, the
 //! quotient and the remainders stay normal; where only one of them was, the flag has the last step, an FMA, scale back.
-use super::float_shapes::{Modes, fma_f32, fma_f64};
+use super::float_shapes::{DIRECTION, Modes, TINY, fma_f32, fma_f64};
 use crate::runtime::emulated::cu::microop::MicroOp;
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::simd::soft::{self, Format, Round};
@@ -23,8 +23,8 @@ struct Scaling {
     mantissa: u32,
     /// The largest exponent field, that of infinities.
     top: i32,
-    /// Difference of exponents from which the quotient comes near the largest number.
-    large: i32,
+    /// Difference of exponents from which the quotient comes near the largest number, or the least.
+    far: i32,
     /// Exponent field of the numerator up to which its remainders may be denormal.
     tiny: i32,
     /// Exponent of the scale.
@@ -35,15 +35,15 @@ const SCALING_F32: Scaling = Scaling {
     format: soft::F32,
     mantissa: 23,
     top: 255,
-    large: 96,
-    tiny: 23,
+    far: 96,
+    tiny: 24,
     power: 64,
 };
 const SCALING_F64: Scaling = Scaling {
     format: soft::F64,
     mantissa: 52,
     top: 2047,
-    large: 768,
+    far: 768,
     tiny: 53,
     power: 128,
 };
@@ -55,44 +55,33 @@ impl Scaling {
 
     /// `operand` (the denominator or the numerator), scaled as the division of `numerator` by `denominator` needs it,
     /// and whether the last step must scale back.
-    fn scale(self, operand: u64, denominator: u64, numerator: u64) -> (u64, bool) {
+    fn scale(self, operand: u64, denominator: u64, numerator: u64, modes: u32) -> (u64, bool) {
         let format = self.format;
-        if let Some(&nan) = [operand, denominator, numerator]
-            .iter()
-            .find(|bits| format.is_nan(**bits))
-        {
-            return (nan | format.quiet(), false);
-        }
         let magnitude = |bits: u64| bits & (format.sign() - 1);
-        if magnitude(denominator) == 0 || magnitude(numerator) == 0 {
-            return (format.infinity() | format.quiet(), true);
-        }
-        let by = |power: i32| format.scale(operand, power, Round::Even);
         let (denominator_field, numerator_field) = (self.field(denominator), self.field(numerator));
         let difference = numerator_field - denominator_field;
-        let smallest = 2 - (self.top >> 1);
-        let denormal_quotient = difference < smallest;
-        let denormal_reciprocal = denominator_field > self.top - 3;
-        if difference >= self.large {
-            // only the denominator is scaled
-            let scaled = operand == denominator;
-            (if scaled { by(self.power) } else { operand }, true)
+        let is_denominator = operand == denominator;
+        let (power, flag) = if difference >= self.far {
+            (if is_denominator { self.power } else { 0 }, true)
         } else if denominator_field == 0 {
-            (by(self.power), false)
-        } else if denormal_reciprocal && denormal_quotient {
-            // Only the denominator is scaled, down. The documents print 64 here, which would make it infinite.
-            let scaled = operand == denominator;
-            (if scaled { by(-self.power) } else { operand }, true)
-        } else if denormal_reciprocal {
-            (by(-self.power), false)
-        } else if denormal_quotient {
-            let scaled = operand == numerator;
-            (if scaled { by(self.power) } else { operand }, true)
+            (self.power, false)
+        } else if denominator_field >= self.top - 2 {
+            // its reciprocal is denormal
+            let vanishes = difference <= -self.far;
+            let stays = vanishes && !is_denominator;
+            (if stays { 0 } else { -self.power }, vanishes)
+        } else if difference <= -self.far {
+            (if is_denominator { 0 } else { self.power }, true)
         } else if numerator_field <= self.tiny {
-            (by(self.power), false)
+            (self.power, false)
         } else {
-            (operand, false)
+            (0, false)
+        };
+        if magnitude(denominator) == 0 || magnitude(numerator) == 0 {
+            return (format.default_nan(), flag);
         }
+        let round = Round::from_field(modes);
+        (format.scale(operand, power, round, modes & TINY != 0), flag)
     }
 
     /// Exponent of the scale that [`Self::scale`]'s flag asks the last step for, by the step's third operand.
@@ -104,21 +93,28 @@ impl Scaling {
         }
     }
 
-    /// The quotient `estimate`, or what division gives for the special operands.
-    fn fixup(self, estimate: u64, denominator: u64, numerator: u64) -> u64 {
+    /// The quotient `estimate`, or what division gives for the special operands; what is no number has overflowed.
+    fn fixup(self, estimate: u64, denominator: u64, numerator: u64, modes: u32) -> u64 {
         if let Some(r) = special_quotient(self.format, denominator, numerator) {
             return r;
         }
         let sign = (denominator ^ numerator) & self.format.sign();
         let difference = self.field(numerator) - self.field(denominator);
+        let magnitude = estimate & (self.format.sign() - 1);
+        let toward_sign = match Round::from_field(modes) {
+            Round::Up => sign == 0,
+            Round::Down => sign != 0,
+            Round::Even | Round::Zero => false,
+        };
         // below half of the smallest denormal
         if difference < -(self.top >> 1) - self.mantissa as i32 {
-            return sign;
+            return sign | u64::from(toward_sign);
         }
-        if self.format.is_nan(estimate) {
-            return sign | self.format.infinity();
+        if magnitude >= self.format.infinity() {
+            let infinite = toward_sign || modes & DIRECTION == 0;
+            return sign | (self.format.infinity() - u64::from(!infinite));
         }
-        sign | estimate & (self.format.sign() - 1)
+        sign | magnitude
     }
 }
 
@@ -150,10 +146,11 @@ fn special_quotient(format: Format, denominator: u64, numerator: u64) -> Option<
 #[inline(always)]
 pub(crate) fn v_div_scale_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     let exec = cx.exec();
+    let modes = Modes::of(cx, op.imm).round_f32;
     let mut flags = 0;
     for lane in (0..cx.lanes).filter(|lane| exec >> lane & 1 != 0) {
         let at = |slot| u64::from(cx.lane(slot, lane));
-        let (r, flag) = SCALING_F32.scale(at(op.a), at(op.b), at(op.c));
+        let (r, flag) = SCALING_F32.scale(at(op.a), at(op.b), at(op.c), modes);
         cx.set_lane(op.d, lane, r as u32);
         flags |= u64::from(flag) << lane;
     }
@@ -166,10 +163,11 @@ pub(crate) fn v_div_scale_f32<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc
 #[inline(always)]
 pub(crate) fn v_div_scale_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
     let exec = cx.exec();
+    let modes = Modes::of(cx, op.imm).round_f64;
     let mut flags = 0;
     for lane in (0..cx.lanes).filter(|lane| exec >> lane & 1 != 0) {
         let at = |slot| cx.lane64(slot, lane);
-        let (r, flag) = SCALING_F64.scale(at(op.a), at(op.b), at(op.c));
+        let (r, flag) = SCALING_F64.scale(at(op.a), at(op.b), at(op.c), modes);
         cx.set_lane64(op.d, lane, r);
         flags |= u64::from(flag) << lane;
     }
@@ -232,20 +230,17 @@ pub(crate) fn v_div_fmas_f64<V: Vector>(v: V, cx: &mut Cx<'_>, op: &MicroOp, pc:
     pc + 1
 }
 
-vop3! {
-    /// The quotient S0 of S2 by S1, or what division gives for special operands.
-    v_div_fixup_f32 |v, a, b, c| v.map3(a, b, c, |a, b, c| {
-        SCALING_F32.fixup(u64::from(a), u64::from(b), u64::from(c)) as u32
-    });
-}
-
 fop3! {
+    /// The quotient S0 of S2 by S1, or what division gives for special operands.
+    v_div_fixup_f32 |v, m, a, b, c| v.map3(a, b, c, |a, b, c| {
+        SCALING_F32.fixup(u64::from(a), u64::from(b), u64::from(c), m.round_f32) as u32
+    });
     v_div_fixup_f16 |v, m, a, b, c| v.map3(a, b, c, |a, b, c| fixup_f16(m, a, b, c));
     v_div_fixup_legacy_f16 |v, m, a, b, c| v.map3(a, b, c, |a, b, c| fixup_f16(m, a, b, c));
 }
 
-qop3! {
-    v_div_fixup_f64 |v, a, b, c| v.qmap3(a, b, c, |a, b, c| SCALING_F64.fixup(a, b, c));
+dop3! {
+    v_div_fixup_f64 |v, m, a, b, c| v.qmap3(a, b, c, |a, b, c| SCALING_F64.fixup(a, b, c, m.round_f64));
 }
 
 /// A quotient of numbers that is none has overflowed, and is rounded so (recorded on gfx1100 and gfx1201; ROCm/rocm-systems,
@@ -311,5 +306,5 @@ fn two_over_pi(a: u64, segment: u32) -> u64 {
     };
     let whole = (shift..shift + 53).fold(0, |whole, at| whole << 1 | bit(at));
     let power = -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 };
-    soft::F64.scale((whole as f64).to_bits(), power, Round::Zero)
+    soft::F64.scale((whole as f64).to_bits(), power, Round::Zero, false)
 }

@@ -3,7 +3,7 @@
 //! Knows: lanes, f64. Must not know: encodings.
 //!
 //! Source: AMD "RDNA3" and "CDNA3" ISA documents, chapters on VOP1 and VOP3.
-use super::float_shapes::{DIRECTION, Modes, add_f64, fma_f64, mul_f64};
+use super::float_shapes::{DIRECTION, Modes, TINY, add_f64, fma_f64, mul_f64};
 use crate::runtime::emulated::cu::microop::MicroOp;
 use crate::runtime::emulated::cu::simd::soft::{self, Round};
 use crate::runtime::emulated::cu::simd::{Vector, scalar};
@@ -67,7 +67,8 @@ dwop2! {
     v_ldexp_f64 |v, m, a, b| {
         let power = v.zext(b);
         let round = Round::from_field(m.round_f64);
-        v.qmap2(a, power, |a, power| soft::F64.scale(a, power as u32 as i32, round))
+        let normal = m.round_f64 & TINY != 0;
+        v.qmap2(a, power, |a, power| soft::F64.scale(a, power as u32 as i32, round, normal))
     };
 }
 

@@ -337,7 +337,7 @@ macro_rules! dwop2 {
 // ---- directed rounding, out of line ------------------------------------------------------------------------------------
 
 /// `a * b + c` under all the rules. With no `c` it is the product, with no `b` the sum.
-fn exact(format: Format, round: u32, a: u64, b: Option<u64>, c: Option<u64>) -> u64 {
+pub(crate) fn exact(format: Format, round: u32, a: u64, b: Option<u64>, c: Option<u64>) -> u64 {
     let magnitude = |a: u64| a & (format.sign() - 1);
     // an invalid product of numbers comes before any NaN (recorded on gfx1100 and gfx1201)
     if let Some(b) = b {
@@ -405,8 +405,12 @@ fn soft_quads(round: u32, a: &Quads, b: Option<&Quads>, c: Option<&Quads>) -> Qu
 #[cold]
 #[inline(never)]
 fn soft_narrow(a: &Quads, from: Format, to: Format, round: u32) -> Words {
-    let round = Round::from_field(round);
-    a.map(|a| from.convert(a, to, round) as u32)
+    let direction = Round::from_field(round);
+    if round & TINY != 0 {
+        a.map(|a| from.convert_to_normal(a, to, direction) as u32)
+    } else {
+        a.map(|a| from.convert(a, to, direction) as u32)
+    }
 }
 
 /// Whether a result of f32 is not the CPU's: a NaN, or the least normal number where denormals become zeros.
@@ -536,7 +540,10 @@ pub(crate) fn fma_f64<V: Vector>(v: V, round: u32, a: V::Q, b: V::Q, c: V::Q) ->
 #[inline(always)]
 pub(crate) fn narrow_f64<V: Vector>(v: V, round: u32, a: V::Q) -> V::W {
     if round & DIRECTION == 0 {
-        return v.cvt_f32_f64(a);
+        let r = v.cvt_f32_f64(a);
+        if round & TINY == 0 || !v.any(is_least_f32(v, r)) {
+            return r;
+        }
     }
     v.from_words(&soft_narrow(&v.quads(a), soft::F64, soft::F32, round))
 }
@@ -545,7 +552,14 @@ pub(crate) fn narrow_f64<V: Vector>(v: V, round: u32, a: V::Q) -> V::W {
 #[inline(always)]
 pub(crate) fn narrow_f32<V: Vector>(v: V, round: u32, a: V::W) -> V::W {
     if round & DIRECTION == 0 {
-        return v.cvt_f16_f32(a);
+        let r = v.cvt_f16_f32(a);
+        if round & TINY == 0 {
+            return r;
+        }
+        let least = v.eq(v.and(r, v.splat(0x7fff)), v.splat(0x0400));
+        if !v.any(least) {
+            return r;
+        }
     }
     let wide = v.words(a).map(u64::from);
     v.from_words(&soft_narrow(&wide, soft::F32, soft::F16, round))

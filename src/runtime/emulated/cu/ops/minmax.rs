@@ -88,12 +88,12 @@ fn maximum<V: Vector>(v: V, a: V::W, b: V::W) -> V::W {
     }
 }
 
-/// The median of the number forms; with a NaN among them the minimum.
+/// The median of the number forms, -0 below +0 (recorded on gfx1201: ROCm/rocm-systems, rocjitsu's `minmax.h`); with a NaN
+/// among them the minimum.
 #[inline(always)]
 fn med3_num<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
-    let greatest = max_num(v, m, max_num(v, m, a, b), c);
-    let not_c = v.select(v.feq(greatest, b), max_num(v, m, a, c), max_num(v, m, a, b));
-    let r = v.select(v.feq(greatest, a), max_num(v, m, b, c), not_c);
+    let upper = min_num(v, m, max_num(v, m, a, b), c);
+    let r = max_num(v, m, min_num(v, m, a, b), upper);
     let nan = v.mask_or(v.funord(a, b), v.funord(c, c));
     v.select(nan, min_num(v, m, min_num(v, m, a, b), c), r)
 }
@@ -128,11 +128,8 @@ fn maximum_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W) -> V::W {
 
 #[inline(always)]
 fn med3_num_f16<V: Vector>(v: V, m: Modes, a: V::W, b: V::W, c: V::W) -> V::W {
-    let greatest = v.cvt_f32_f16(max_num_f16(v, m, max_num_f16(v, m, a, b), c));
-    let is_b = v.feq(greatest, v.cvt_f32_f16(b));
-    let is_a = v.feq(greatest, v.cvt_f32_f16(a));
-    let not_c = v.select(is_b, max_num_f16(v, m, a, c), max_num_f16(v, m, a, b));
-    let r = v.select(is_a, max_num_f16(v, m, b, c), not_c);
+    let upper = min_num_f16(v, m, max_num_f16(v, m, a, b), c);
+    let r = max_num_f16(v, m, min_num_f16(v, m, a, b), upper);
     let (a32, b32, c32) = (v.cvt_f32_f16(a), v.cvt_f32_f16(b), v.cvt_f32_f16(c));
     let nan = v.mask_or(v.funord(a32, b32), v.funord(c32, c32));
     v.select(nan, min_num_f16(v, m, min_num_f16(v, m, a, b), c), r)

@@ -186,25 +186,6 @@ macro_rules! qop1 {
     )*};
 }
 
-/// 64-bit `name(a, b, c) -> d`.
-macro_rules! qop3 {
-    ($($(#[$doc:meta])* $name:ident |$v:ident, $a:ident, $b:ident, $c:ident| $body:expr;)*) => {$(
-        $(#[$doc])*
-        #[inline(always)]
-        pub(crate) fn $name<V: Vector>($v: V, cx: &mut Cx<'_>, op: &MicroOp, pc: u32) -> u32 {
-            let exec = cx.exec();
-            let (mut a, mut b) = (cx.source64($v, 0, op.a), cx.source64($v, 2, op.b));
-            let mut c = cx.source64($v, 4, op.c);
-            for chunk in 0..cx.chunks($v) {
-                let ($a, $b, $c) = (a.next($v), b.next($v), c.next($v));
-                let r = $body;
-                cx.put_q($v, op.d, chunk, exec, r);
-            }
-            pc + 1
-        }
-    )*};
-}
-
 /// Compares `name` (writes the lane mask `d`) and its `x` form (writes EXEC, and `d` where the family has a destination).
 /// Inactive lanes give 0.
 macro_rules! vcmp {

@@ -6,7 +6,7 @@
 //! Source: AMD "CDNA4" and "RDNA4" ISA documents.
 use super::convert::{infinite, pack, saturate_f16};
 use super::cross_lane::all_lanes;
-use super::float_shapes::{Modes, fma_f32};
+use super::float_shapes::{Modes, TINY, fma_f32, narrow_f32};
 use super::transcendental;
 use crate::runtime::emulated::cu::microop::{MicroOp, imm_flags};
 use crate::runtime::emulated::cu::simd::small_float::{E4M3, E5M2, SmallFloat};
@@ -31,8 +31,9 @@ vop2! {
 fop2! {
     /// To nearest even, whatever MODE says; it does say what overflow gives.
     v_cvt_pk_f16_f32 |v, m, a, b| {
-        let low = saturate_f16(v, m, infinite(v, a), v.cvt_f16_f32(a));
-        pack(v, low, saturate_f16(v, m, infinite(v, b), v.cvt_f16_f32(b)))
+        let nearest = m.round_f64 & TINY;
+        let low = saturate_f16(v, m, infinite(v, a), narrow_f32(v, nearest, a));
+        pack(v, low, saturate_f16(v, m, infinite(v, b), narrow_f32(v, nearest, b)))
     };
 }
 
@@ -303,13 +304,6 @@ vop3! {
     v_pk_max3_u16 |v, a, b, c| v.pk_max_u(v.pk_max_u(a, b), c);
     v_pk_min3_i16 |v, a, b, c| v.pk_min_i(v.pk_min_i(a, b), c);
     v_pk_min3_u16 |v, a, b, c| v.pk_min_u(v.pk_min_u(a, b), c);
-    v_pk_fma_bf16 |v, a, b, c| v.map3(a, b, c, |a, b, c| {
-        let bf16 = |shift: u32| {
-            let half = |w: u32| u64::from(w >> shift & 0xffff);
-            (soft::BF16.fma(half(a), half(b), half(c), soft::Round::Even) as u32) << shift
-        };
-        bf16(0) | bf16(16)
-    });
 }
 
 vop3! {
@@ -347,24 +341,37 @@ vop1! {
 
 // ---- gfx1250: bfloat16 -------------------------------------------------------------------------------------------------
 
-vop2! {
-    v_pk_add_bf16 |v, a, b| v.map2(a, b, |a, b| {
-        let one = u64::from(ONE_BF16);
-        let bf16 = |shift: u32| {
-            let half = |w: u32| u64::from(w >> shift & 0xffff);
-            (soft::BF16.fma(half(a), one, half(b), soft::Round::Even) as u32) << shift
-        };
-        bf16(0) | bf16(16)
-    });
-    v_pk_mul_bf16 |v, a, b| v.map2(a, b, |a, b| {
-        let bf16 = |shift: u32| {
-            let half = |w: u32| u64::from(w >> shift & 0xffff);
-            // a zero of the product's own sign, so that the sum keeps it
-            let zero = (half(a) ^ half(b)) & 0x8000;
-            (soft::BF16.fma(half(a), half(b), zero, soft::Round::Even) as u32) << shift
-        };
-        bf16(0) | bf16(16)
-    });
+fop2! {
+    v_pk_add_bf16 |v, m, a, b| {
+        let saturate = m.fp16_overflow;
+        v.map2(a, b, |a, b| fma_bf16(saturate, a, ONE_BF16 * 0x1_0001, b))
+    };
+    v_pk_mul_bf16 |v, m, a, b| {
+        let saturate = m.fp16_overflow;
+        // zeros of the products' own signs, so that the sums keep them
+        v.map2(a, b, |a, b| fma_bf16(saturate, a, b, (a ^ b) & 0x8000_8000))
+    };
+}
+
+fop3! {
+    v_pk_fma_bf16 |v, m, a, b, c| {
+        let saturate = m.fp16_overflow;
+        v.map3(a, b, c, |a, b, c| fma_bf16(saturate, a, b, c))
+    };
+}
+
+/// Two bf16 `a * b + c`, to nearest even whatever MODE says; FP16_OVFL makes of what they overflow the largest number (as AMD's
+/// emulator has it: ROCm/rocm-systems, rocjitsu's `fp_mode.h`).
+fn fma_bf16(saturate: bool, a: u32, b: u32, c: u32) -> u32 {
+    let bf16 = |shift: u32| {
+        let half = |w: u32| u64::from(w >> shift & 0xffff);
+        let operands = [half(a), half(b), half(c)];
+        let r = soft::BF16.fma(operands[0], operands[1], operands[2], soft::Round::Even);
+        let overflow =
+            soft::BF16.is_infinite(r) && !operands.iter().any(|a| soft::BF16.is_infinite(*a));
+        ((r - u64::from(saturate && overflow)) as u32) << shift
+    };
+    bf16(0) | bf16(16)
 }
 
 /// 1.0.

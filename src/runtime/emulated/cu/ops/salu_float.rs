@@ -2,11 +2,14 @@
 //!
 //! Knows: scalar operands, MODE, SCC. Must not know: encodings, lanes.
 //!
-//! Source: AMD "RDNA3.5" ISA document, "SALU Floating Point". There is one value, not a row of them, so everything runs
-//! in the exact software of [`soft`] and MODE is read where it is needed: FP_ROUND, FP_DENORM, IEEE and FP16_OVFL hold
-//! for scalars as for vectors. f16 sources lie in bits 15:0; f16 results come zero-extended.
+//! Source: AMD "RDNA3.5" ISA document, "SALU Floating Point"; when a result is tiny, what minima and maxima flush and which NaN
+//! they give was recorded on gfx1201 (ROCm/rocm-systems, rocjitsu's `minmax.h`; bjacob/goc, `rdna4_scalar_fp_test.cpp`). There
+//! is one value, not a row of them, so everything runs in the exact software of [`soft`] and MODE is read where it is needed:
+//! FP_ROUND, FP_DENORM, IEEE and FP16_OVFL hold for scalars as for vectors. f16 sources lie in bits 15:0; f16 results come
+//! zero-extended.
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
+use super::float_shapes::{DIRECTION, SIGNALLING, TINY, exact};
 use crate::runtime::emulated::cu::microop::{MicroOp, Slot};
 use crate::runtime::emulated::cu::simd::Vector;
 use crate::runtime::emulated::cu::simd::soft::{F16, F32, F64, Format, Number, Round};
@@ -16,9 +19,9 @@ use crate::runtime::emulated::cu::wave::{Cx, layout};
 #[derive(Clone, Copy)]
 struct Float {
     format: Format,
-    round: Round,
+    /// [`DIRECTION`], [`TINY`] and [`SIGNALLING`].
+    round: u32,
     flush_in: bool,
-    flush_out: bool,
     ieee: bool,
     /// An overflow gives the largest number, not infinity (FP16_OVFL).
     saturate: bool,
@@ -28,15 +31,7 @@ impl Float {
     /// f32 under the wave's MODE.
     #[inline(always)]
     fn single(cx: &Cx<'_>) -> Self {
-        let mode = cx.s32(Slot::scalar(layout::MODE));
-        Self {
-            format: F32,
-            round: Round::from_field(mode),
-            flush_in: mode >> 4 & 1 == 0,
-            flush_out: mode >> 5 & 1 == 0,
-            ieee: mode >> 9 & 1 != 0,
-            saturate: false,
-        }
+        Self::of(F32, cx.s32(Slot::scalar(layout::MODE)), 0)
     }
 
     /// f16 under the wave's MODE.
@@ -44,12 +39,24 @@ impl Float {
     fn half(cx: &Cx<'_>) -> Self {
         let mode = cx.s32(Slot::scalar(layout::MODE));
         Self {
-            format: F16,
-            round: Round::from_field(mode >> 2),
-            flush_in: mode >> 6 & 1 == 0,
-            flush_out: mode >> 7 & 1 == 0,
-            ieee: mode >> 9 & 1 != 0,
             saturate: mode >> 23 & 1 != 0,
+            ..Self::of(F16, mode, 2)
+        }
+    }
+
+    /// The fields of FP_ROUND and FP_DENORM begin `low` bits later.
+    #[inline(always)]
+    fn of(format: Format, mode: u32, low: u32) -> Self {
+        let flush_out = mode >> (5 + low) & 1 == 0;
+        let ieee = mode >> 9 & 1 != 0;
+        let tiny = if flush_out { TINY } else { 0 };
+        let nans = if ieee { 0 } else { SIGNALLING };
+        Self {
+            format,
+            round: mode >> low & DIRECTION | tiny | nans,
+            flush_in: mode >> (4 + low) & 1 == 0,
+            ieee,
+            saturate: false,
         }
     }
 
@@ -81,7 +88,7 @@ impl Float {
         } else {
             bits
         };
-        self.flushed(bits, self.flush_out) as u32
+        self.flushed(bits, self.round & TINY != 0) as u32
     }
 
     fn any_infinite(self, sources: &[u64]) -> bool {
@@ -91,7 +98,7 @@ impl Float {
     fn add(self, a: u32, b: u32) -> u32 {
         let (a, b) = (self.source(a), self.source(b));
         self.result(
-            self.format.add(a, b, self.round),
+            exact(self.format, self.round, a, None, Some(b)),
             self.any_infinite(&[a, b]),
         )
     }
@@ -105,7 +112,7 @@ impl Float {
             b ^ self.format.sign()
         };
         self.result(
-            self.format.add(a, minus_b, self.round),
+            exact(self.format, self.round, a, None, Some(minus_b)),
             self.any_infinite(&[a, b]),
         )
     }
@@ -113,7 +120,7 @@ impl Float {
     fn mul(self, a: u32, b: u32) -> u32 {
         let (a, b) = (self.source(a), self.source(b));
         self.result(
-            self.format.mul(a, b, self.round),
+            exact(self.format, self.round, a, Some(b), None),
             self.any_infinite(&[a, b]),
         )
     }
@@ -121,7 +128,7 @@ impl Float {
     fn fma(self, a: u32, b: u32, c: u32) -> u32 {
         let (a, b, c) = (self.source(a), self.source(b), self.source(c));
         self.result(
-            self.format.fma(a, b, c, self.round),
+            exact(self.format, self.round, a, Some(b), Some(c)),
             self.any_infinite(&[a, b, c]),
         )
     }
@@ -143,31 +150,27 @@ impl Float {
         self.result(r, true)
     }
 
-    /// [`Self::extremum`] of IEEE 754-2019: a number instead of any NaN, of two NaNs the first, quiet.
+    /// [`Self::extremum`] of IEEE 754-2019: a number instead of any NaN, of two NaNs the first, quiet; a denormal stays.
     fn extremum_number(self, a: u32, b: u32, greater: bool) -> u32 {
-        let nan = |dword: u32| self.format.is_nan(self.source(dword));
-        if nan(a) && nan(b) {
-            return self.result(self.source(a) | self.format.quiet(), true);
+        let (first, second) = (self.source(a), self.source(b));
+        if self.format.is_nan(first) && self.format.is_nan(second) {
+            return (first | self.format.quiet()) as u32;
         }
         Self {
             ieee: false,
+            round: self.round & !TINY,
             ..self
         }
         .extremum(a, b, greater)
     }
 
-    /// The lesser or the greater of IEEE 754-2019, a NaN if there is one, a signalling one first.
+    /// The lesser or the greater of IEEE 754-2019, the first NaN if there is one; a denormal stays.
     fn extremum_or_nan(self, a: u32, b: u32, greater: bool) -> u32 {
-        let (first, second) = (self.source(a), self.source(b));
-        let signalling = |bits: u64| self.format.is_nan(bits) && bits & self.format.quiet() == 0;
-        let nan = if signalling(first) || self.format.is_nan(first) && !signalling(second) {
-            first
-        } else if self.format.is_nan(second) {
-            second
-        } else {
-            return self.extremum(a, b, greater);
-        };
-        self.result(nan | self.format.quiet(), true)
+        let mut operands = [self.source(a), self.source(b)].into_iter();
+        match operands.find(|bits| self.format.is_nan(*bits)) {
+            Some(nan) => (nan | self.format.quiet()) as u32,
+            None => self.extremum_number(a, b, greater),
+        }
     }
 
     /// A key that orders numbers, -0 below +0.
@@ -205,10 +208,13 @@ impl Float {
     /// To another type; this one's MODE holds for the source, the other's for the result.
     fn convert(self, a: u32, to: Self) -> u32 {
         let a = self.source(a);
-        to.result(
-            self.format.convert(a, to.format, to.round),
-            self.format.is_infinite(a),
-        )
+        let round = Round::from_field(to.round);
+        let r = if to.round & TINY != 0 {
+            self.format.convert_to_normal(a, to.format, round)
+        } else {
+            self.format.convert(a, to.format, round)
+        };
+        to.result(r, self.format.is_infinite(a))
     }
 
     /// From an integer.
@@ -218,7 +224,8 @@ impl Float {
             mantissa: magnitude.into(),
             exponent: 0,
         };
-        self.result(self.format.round(number, self.round), false)
+        let round = Round::from_field(self.round);
+        self.result(self.format.round(number, round), false)
     }
 }
 
@@ -297,7 +304,8 @@ sfop2! {
     s_max_f16 |cx, a, b| Float::half(cx).extremum(a, b, true);
     /// Both rounded toward zero, whatever MODE says.
     s_cvt_pk_rtz_f16_f32 |cx, a, b| {
-        let to = Float { round: Round::Zero, ..Float::half(cx) };
+        let to = Float::half(cx);
+        let to = Float { round: to.round | DIRECTION, ..to };
         Float::single(cx).convert(a, to) | Float::single(cx).convert(b, to) << 16
     };
 }

@@ -240,6 +240,24 @@ impl Format {
         }
     }
 
+    /// [`Self::round`], but a zero for what is denormal when it is rounded as if there were no denormals, be it the least
+    /// normal number on their grid.
+    pub(crate) fn round_to_normal(self, number: Number, round: Round) -> u64 {
+        let r = self.round(number, round);
+        let least = self.largest_denormal() + 1;
+        let magnitude = |bits: u64| bits & (self.sign() - 1);
+        // twice the number has one bit more there
+        let twice = Number {
+            exponent: number.exponent + 1,
+            ..number
+        };
+        if magnitude(r) <= least && magnitude(self.round(twice, round)) < 2 * least {
+            r & self.sign()
+        } else {
+            r
+        }
+    }
+
     /// `a * b + c`, rounded once.
     pub(crate) fn fma(self, a: u64, b: u64, c: u64, round: Round) -> u64 {
         self.fma_scaled(a, b, c, 0, round)
@@ -283,13 +301,14 @@ impl Format {
     }
 
     /// `a * b`, rounded.
+    #[cfg(test)]
     pub(crate) fn mul(self, a: u64, b: u64, round: Round) -> u64 {
         // adding a zero of the product's own sign changes nothing
         self.fma(a, b, (a ^ b) & self.sign(), round)
     }
 
-    /// `a * 2^power`, rounded once.
-    pub(crate) fn scale(self, a: u64, power: i32, round: Round) -> u64 {
+    /// `a * 2^power`, rounded once; denormals become zeros if `normal` says so.
+    pub(crate) fn scale(self, a: u64, power: i32, round: Round, normal: bool) -> u64 {
         if self.is_nan(a) {
             return a | self.quiet();
         }
@@ -298,11 +317,24 @@ impl Format {
         }
         let mut number = self.unpack(a);
         number.exponent = number.exponent.saturating_add(power.clamp(-5000, 5000));
-        self.round(number, round)
+        if normal {
+            self.round_to_normal(number, round)
+        } else {
+            self.round(number, round)
+        }
     }
 
     /// The value in another format, rounded; a NaN stays one, quiet, with its upper payload bits.
     pub(crate) fn convert(self, a: u64, to: Self, round: Round) -> u64 {
+        self.convert_by(a, to, |number| to.round(number, round))
+    }
+
+    /// [`Self::convert`], denormals become zeros.
+    pub(crate) fn convert_to_normal(self, a: u64, to: Self, round: Round) -> u64 {
+        self.convert_by(a, to, |number| to.round_to_normal(number, round))
+    }
+
+    fn convert_by(self, a: u64, to: Self, round: impl Fn(Number) -> u64) -> u64 {
         let sign = if a & self.sign() != 0 { to.sign() } else { 0 };
         if self.is_nan(a) {
             let payload = a & ((1 << self.mantissa) - 1);
@@ -316,7 +348,7 @@ impl Format {
         if self.is_infinite(a) {
             return sign | to.infinity();
         }
-        to.round(self.unpack(a), round)
+        round(self.unpack(a))
     }
 }
 

@@ -563,7 +563,8 @@ impl Translator<'_> {
         }
         let table = self.constants.run(&packed);
         let mut imm = 0;
-        if dpp.bound_ctrl {
+        // of DPP8 inactive lanes give zeros (llvm-project, AMDGPUModifierSyntax, "fi"), of DPP16 bound_ctrl decides
+        if dpp.bound_ctrl || dpp.dpp8 {
             imm |= dpp_table::BOUND_CTRL;
         }
         if dpp.fetch_inactive {

@@ -182,6 +182,10 @@ macro_rules! stores {
 mod atomics;
 mod buffer;
 mod cross;
+mod every_access;
+mod every_atomic;
+mod every_copy;
+mod every_transposition;
 mod global;
 mod lds;
 mod private;

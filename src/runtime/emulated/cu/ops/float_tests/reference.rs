@@ -2,7 +2,8 @@
 //! operands before an operation and to its result after it.
 //!
 //! Where those are silent or wrong the rules are what AMD recorded on gfx1100 and gfx1201 (ROCm/rocm-systems, rocjitsu's
-//! `valu_fp_mode_test.cpp`): which NaN comes out, when a result is tiny, what output modifiers do, how mixed precision rounds.
+//! `valu_fp_mode_test.cpp`, `minmax.h`, `ldexp.h`, `rounding.h`): which NaN comes out, when a result is tiny, what output
+//! modifiers do, how mixed precision rounds.
 //!
 //! Knows: "Denormals and rounding", "Output operand modifiers" and the operations' pseudocode of AMD's ISA documents. Must
 //! not know: how the engine does any of it.
@@ -163,12 +164,6 @@ impl Kind {
             || with_format!(self, F => bits_of(of::<F>(a).mul_r(of(b), round).value)),
         )
     }
-    pub(super) fn quotient(self, a: u64, b: u64, round: Round) -> u64 {
-        self.arithmetic(
-            &[a, b],
-            || with_format!(self, F => bits_of(of::<F>(a).div_r(of(b), round).value)),
-        )
-    }
     pub(super) fn fma(self, a: u64, b: u64, c: u64, round: Round) -> u64 {
         self.arithmetic(
             &[a, b, c],
@@ -190,6 +185,28 @@ impl Kind {
             &[a],
             || with_format!(self, F => bits_of(of::<F>(a).scalbn_r(power, round))),
         )
+    }
+    /// `result`, or a zero of its sign where MODE has denormal results become zeros and it is denormal before it is rounded to
+    /// their grid: when `twice` as much, which has a bit more there, is.
+    pub(super) fn settled(self, mode: &Mode, result: u64, twice: impl FnOnce() -> u64) -> u64 {
+        let least = mode.flushes_output(self) && self.magnitude(result) == self.least();
+        if least && self.magnitude(twice()) < 2 * self.least() {
+            result & self.sign()
+        } else {
+            result
+        }
+    }
+    /// [`Self::scaled`] under MODE.
+    pub(super) fn scaled_in(self, mode: &Mode, a: u64, power: i32) -> u64 {
+        let round = mode.round(self);
+        let twice = || self.scaled(a, power.saturating_add(1), round);
+        self.settled(mode, self.scaled(a, power, round), twice)
+    }
+    /// [`Self::converted`] under MODE.
+    pub(super) fn converted_in(self, mode: &Mode, a: u64, to: Self, round: Round) -> u64 {
+        let doubled = self.scaled(a, 1, Round::NearestTiesToEven);
+        let twice = || self.converted(doubled, to, round);
+        to.settled(mode, self.converted(a, to, round), twice)
     }
     /// The exponent of a number in [0.5, 1) times two to it; of finite numbers that are not zero.
     pub(super) fn exponent(self, a: u64) -> i32 {
@@ -477,9 +494,25 @@ pub(super) fn strict(_: &Mode, kind: Kind, a: u64, b: u64, greatest: bool) -> u6
 /// A minimum or maximum of two.
 pub(super) type Two = fn(&Mode, Kind, u64, u64, bool) -> u64;
 
+/// V_MED3_NUM: the second of the three in order, -0 below +0; with a NaN the minimum.
+pub(super) fn median_number(mode: &Mode, kind: Kind, x: &[u64]) -> u64 {
+    if x.iter().any(|a| kind.is_nan(*a)) {
+        return number(
+            mode,
+            kind,
+            number(mode, kind, x[0], x[1], false),
+            x[2],
+            false,
+        );
+    }
+    let mut sorted = x.to_vec();
+    sorted.sort_by_key(|a| kind.order(*a));
+    sorted[1]
+}
+
 /// V_MED3: without the first that equals the greatest, the greater; with a NaN the minimum of the three.
-pub(super) fn median(mode: &Mode, kind: Kind, x: &[u64], two: Two) -> u64 {
-    let of = |a, b, greatest| two(mode, kind, a, b, greatest);
+pub(super) fn median(mode: &Mode, kind: Kind, x: &[u64]) -> u64 {
+    let of = |a, b, greatest| extremum(mode, kind, a, b, greatest);
     if x.iter().any(|a| kind.is_nan(*a)) {
         return of(of(x[0], x[1], false), x[2], false);
     }
@@ -521,19 +554,15 @@ pub(super) fn fma(mode: &Mode, kind: Kind, x: &[u64]) -> u64 {
         return nan;
     }
     let r = kind.fma(x[0], x[1], x[2], round);
-    if mode.flushes_output(kind) && kind.magnitude(r) == kind.least() {
-        // twice as much is not denormal
+    let r = kind.settled(mode, r, || {
         let twice = |a: u64| kind.scaled(a, 1, round);
         let (small, large) = if kind.magnitude(x[0]) < kind.magnitude(x[1]) {
             (x[0], x[1])
         } else {
             (x[1], x[0])
         };
-        let doubled = kind.fma(twice(small), large, twice(x[2]), round);
-        if kind.magnitude(doubled) < 2 * kind.least() {
-            return r & kind.sign();
-        }
-    }
+        kind.fma(twice(small), large, twice(x[2]), round)
+    });
     mode.saturated(kind, x, r)
 }
 
@@ -630,9 +659,8 @@ pub(super) fn fract(mode: &Mode, kind: Kind, a: u64) -> u64 {
 
 /// V_CVT_F16_F32.
 pub(super) fn half_of(mode: &Mode, a: u64, round: Round) -> Option<u64> {
-    let r = F32.converted(a, F16, round);
-    let exact = F16.converted(r, F32, round) == a;
-    if mode.is_unsure_of(F32, a) || mode.may_be_tiny(F16, r) && !exact {
+    let r = F32.converted_in(mode, a, F16, round);
+    if mode.is_unsure_of(F32, a) {
         return None;
     }
     Some(if F32.is_infinite(a) {

@@ -36,10 +36,8 @@ fn to_integer(names: &'static [&'static str], to: Kind, from: Kind) -> Operation
 /// Between two formats of floats, rounded as `by` is.
 fn between(names: &'static [&'static str], to: Kind, from: Kind, by: Kind) -> Operation {
     Operation::new(names, to, &[from], move |m, x| {
-        let r = from.converted(x[0], to, m.round(by));
-        let exact = to.converted(r, from, NEAREST) == x[0];
-        let unsure = m.is_unsure_of(from, x[0]) || m.may_be_tiny(to, r) && !exact;
-        (!unsure).then_some(r)
+        let r = from.converted_in(m, x[0], to, m.round(by));
+        (!m.is_unsure_of(from, x[0])).then_some(r)
     })
 }
 
@@ -131,6 +129,7 @@ fn fma_to_half(names: &'static [&'static str], shift: u32) -> Operation {
             m.saturated(F16, &[], r)
         };
         let flush = m.is_gfx9() && m.flushes_output(F32);
+        let unsure = unsure || flush && F16.magnitude(r) == F16.least();
         // GFX9's decision by the field of f32 may be wrong for results
         let r = if flush { F16.flush(r) } else { r };
         (!unsure).then_some(r)

@@ -1,7 +1,8 @@
 //! The steps of the division macros, as whole instructions: scaling, the last FMA with VCC set, special quotients.
 //!
-//! Knows: V_DIV_SCALE, V_DIV_FMAS and V_DIV_FIXUP of AMD's ISA documents, and what was recorded of them on gfx1100: zero
-//! operands set the flag, the last step scales by the exponent of its third operand. Must not know: how the engine does it.
+//! Knows: V_DIV_SCALE, V_DIV_FMAS and V_DIV_FIXUP of AMD's ISA documents, and where hardware does otherwise (checked on gfx1100
+//! and gfx1201: ROCm/rocm-systems, rocjitsu's `division.h`): scaling looks at exponent fields alone, the last step scales by
+//! the exponent of its third operand, what overflows or vanishes is rounded as MODE says. Must not know: how the engine does it.
 use super::HOLES;
 use super::numbers::{Numbers, low};
 use super::reference::Kind::{self, F16, F32, F64};
@@ -56,7 +57,13 @@ fn last_step(names: &'static [&'static str], kind: Kind) -> Operation {
         .flagged()
 }
 
-/// V_DIV_FIXUP; what an overflow or an underflow becomes in a directed mode is not written.
+/// A number beyond the largest, rounded.
+fn overflowed(m: &Mode, kind: Kind, sign: u64) -> u64 {
+    let largest = sign | (kind.infinity() - 1);
+    m.saturated(kind, &[], kind.scaled(largest, 1, m.round(kind)))
+}
+
+/// V_DIV_FIXUP.
 fn fixup(m: &Mode, kind: Kind, x: &[u64]) -> Option<u64> {
     let (estimate, denominator, numerator) = (x[0], x[1], x[2]);
     for nan in [numerator, denominator] {
@@ -76,7 +83,6 @@ fn fixup(m: &Mode, kind: Kind, x: &[u64]) -> Option<u64> {
     if infinities[0] || zeros[1] {
         return Some(sign);
     }
-    let nearest = m.round(kind) == NEAREST;
     let lowest = match kind {
         F32 => -150,
         F64 => -1075,
@@ -84,14 +90,11 @@ fn fixup(m: &Mode, kind: Kind, x: &[u64]) -> Option<u64> {
         _ => i32::MIN,
     };
     if kind.field(numerator) - kind.field(denominator) < lowest {
-        return nearest.then_some(sign);
+        // a number far below the least denormal, rounded
+        return Some(kind.scaled(sign | 1, -2, m.round(kind)));
     }
-    if kind.is_nan(estimate) {
-        // recorded of f32 to nearest
-        return (kind == F32 && nearest).then_some(sign | kind.infinity());
-    }
-    if kind.is_infinite(estimate) && (!nearest || m.saturates() && kind == F16) {
-        return None;
+    if kind.is_nan(estimate) || kind.is_infinite(estimate) {
+        return Some(overflowed(m, kind, sign));
     }
     Some(sign | kind.magnitude(estimate))
 }
@@ -112,60 +115,38 @@ fn last_steps_of_divisions() {
     ]);
 }
 
-/// V_DIV_SCALE of the denominator or the numerator: the value and the flag, where the document's reading is one.
-fn scale(
-    kind: Kind,
-    operand: u64,
-    denominator: u64,
-    numerator: u64,
-) -> (Option<u64>, Option<bool>) {
-    if kind.is_nan(denominator) || kind.is_nan(numerator) || kind.is_infinite(denominator) {
-        return (None, None);
-    }
-    if kind.is_zero(denominator) || kind.is_zero(numerator) {
-        return (Some(kind.infinity() | kind.quiet()), Some(true));
-    }
-    let scaled = |by: i32| Some(kind.scaled(operand, by, NEAREST));
-    let only = |chosen: u64| {
-        if operand == chosen {
-            scaled(power(kind))
-        } else {
-            Some(operand)
-        }
+/// V_DIV_SCALE of the denominator or the numerator: the value and the flag. The document compares numbers with denormals,
+/// hardware exponents with each other.
+fn scale(kind: Kind, operand: u64, denominator: u64, numerator: u64) -> (u64, bool) {
+    let is_denominator = operand == denominator;
+    let [below, above] = [denominator, numerator].map(|a| kind.field(a));
+    let (far, tiny, largest) = match kind {
+        F32 => (96, 24, 254),
+        _ => (768, 53, 2046),
     };
-    let difference = kind.field(numerator) - kind.field(denominator);
-    let (far, low, bias) = match kind {
-        F32 => (96, 23, 127),
-        _ => (768, 53, 1023),
+    let small = above - below <= -far;
+    let steps = if above - below >= far {
+        // the quotient comes near the largest number: only the denominator is scaled
+        i32::from(is_denominator)
+    } else if below == 0 {
+        1
+    } else if below >= largest - 1 {
+        // a denormal reciprocal
+        if small && !is_denominator { 0 } else { -1 }
+    } else if small {
+        // the quotient comes near the least one: only the numerator is scaled
+        i32::from(!is_denominator)
+    } else {
+        // a tiny numerator
+        i32::from(above <= tiny)
     };
-    if difference >= far {
-        return (only(denominator), Some(true));
-    }
-    if kind.is_denormal(denominator) {
-        return (scaled(power(kind)), Some(false));
-    }
-    // as values, and by exponents alone, which is what was recorded
-    let is_tiny = |a: u64| {
-        let quotient = kind.quotient(a, denominator, Round::TowardZero);
-        kind.magnitude(quotient) < kind.least()
+    let flag = above - below >= far || below != 0 && small;
+    let value = if kind.is_zero(denominator) || kind.is_zero(numerator) {
+        kind.sign() | kind.infinity() | kind.quiet()
+    } else {
+        kind.scaled(operand, steps * power(kind), NEAREST)
     };
-    let (quotient, reciprocal) = (is_tiny(numerator), is_tiny(kind.one()));
-    let by_exponents = (
-        difference < 2 - bias,
-        kind.field(denominator) >= 2 * bias - 1,
-    );
-    if (quotient, reciprocal) != by_exponents {
-        return (None, None);
-    }
-    match (reciprocal, quotient) {
-        // the scale that is printed would make the denominator infinite
-        (true, true) if operand == denominator => (None, Some(true)),
-        (true, true) => (Some(operand), Some(true)),
-        (true, false) => (scaled(-power(kind)), Some(false)),
-        (false, true) => (only(numerator), Some(true)),
-        _ if kind.field(numerator) <= low => (scaled(power(kind)), Some(false)),
-        _ => (Some(operand), Some(false)),
-    }
+    (value, flag)
 }
 
 /// A denominator and a numerator; half of them have exponents whose difference lies at an edge.
@@ -176,7 +157,7 @@ fn pair(kind: Kind, numbers: &mut Numbers) -> [u64; 2] {
         return [drawn[0], drawn[1]];
     }
     let (far, bias) = if kind == F32 { (96, 127) } else { (768, 1023) };
-    let edges = [far, 2 - bias, 1 - bias, 0];
+    let edges = [far, -far, 1 - bias, 0];
     let difference = edges[(bits >> 1 & 3) as usize] + (bits >> 3 & 3) as i32 - 2;
     let field = match bits >> 5 & 3 {
         0 => 2 * bias - (bits >> 7 & 3) as i32,
@@ -303,15 +284,10 @@ fn scaling_of_denominators_and_numerators() {
                             "operand {} of {ready:x?} in MODE {:#x} of {family:?} on {level:?}",
                             step.chosen, mode.register
                         );
-                        if let Some(value) = value {
-                            let value = finished(&mode, kind, value, Output::default());
-                            compared[0] += 1;
-                            assert_eq!(got, value, "{place}: {got:#x}, want {value:#x}");
-                        }
-                        if let Some(flag) = flag {
-                            compared[1] += 1;
-                            assert_eq!(got_flag, flag, "flag of {place}");
-                        }
+                        let value = finished(&mode, kind, value, Output::default());
+                        assert_eq!(got, value, "{place}: {got:#x}, want {value:#x}");
+                        assert_eq!(got_flag, flag, "flag of {place}");
+                        compared[usize::from(flag)] += 1;
                     }
                 }
             }

@@ -18,12 +18,13 @@ use crate::runtime::emulated::cu::SimdLevel;
 use crate::runtime::emulated::cu::testing::levels;
 use rustc_apfloat::Round;
 
-const FAMILIES: [IsaFamily; 5] = [
+const FAMILIES: [IsaFamily; 6] = [
     IsaFamily::Gfx906,
     IsaFamily::Gfx950,
     IsaFamily::Gfx1030,
     IsaFamily::Gfx1151,
     IsaFamily::Gfx1200,
+    IsaFamily::Gfx1250,
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,9 @@ enum Name {
     Sqrt,
     Sin,
     Cos,
+    Tanh,
 }
-use Name::{Cos, Exp, Log, Rcp, Rsq, Sin, Sqrt};
+use Name::{Cos, Exp, Log, Rcp, Rsq, Sin, Sqrt, Tanh};
 
 /// The function of an operand that the documents or IEEE 754 say it of.
 fn special(name: Name, kind: Kind, a: u64) -> Option<u64> {
@@ -54,6 +56,7 @@ fn special(name: Name, kind: Kind, a: u64) -> Option<u64> {
             Rcp => sign,
             Rsq => 0,
             Sin | Cos => invalid,
+            Tanh => sign | one,
         });
     }
     if kind.is_zero(a) {
@@ -61,7 +64,7 @@ fn special(name: Name, kind: Kind, a: u64) -> Option<u64> {
             Exp | Cos => one,
             Log => kind.sign() | infinity,
             Rcp | Rsq => sign | infinity,
-            Sqrt | Sin => a,
+            Sqrt | Sin | Tanh => a,
         });
     }
     match name {
@@ -121,6 +124,10 @@ fn function(names: &'static [&'static str], name: Name, kind: Kind) -> Operation
     let of = RefCell::new(Function::of(names[0]));
     let operation = Operation::new(names, kind, &[kind], move |m, x| {
         let a = x[0];
+        // whether the hyperbolic tangent of f32 has denormals is written nowhere
+        if name == Tanh && kind == F32 && kind.is_denormal(a) {
+            return None;
+        }
         if kind.is_nan(a) {
             let recorded = matches!(name, Exp | Log | Sin | Cos);
             return if m.is_unsure_of(kind, a) {
@@ -138,7 +145,7 @@ fn function(names: &'static [&'static str], name: Name, kind: Kind) -> Operation
         operation.to_nearest()
     };
     // "denormals are flushed"
-    if kind == F32 && !matches!(name, Sin | Cos) {
+    if kind == F32 && !matches!(name, Sin | Cos | Tanh) {
         operation.without_denormals()
     } else {
         operation
@@ -160,6 +167,7 @@ fn f32_functions() {
             function(&["v_sqrt_f32"], Sqrt, F32),
             function(&["v_sin_f32"], Sin, F32),
             function(&["v_cos_f32"], Cos, F32),
+            function(&["v_tanh_f32"], Tanh, F32),
         ],
     );
 }
@@ -176,6 +184,7 @@ fn f16_and_f64_functions() {
             function(&["v_sqrt_f16"], Sqrt, F16),
             function(&["v_sin_f16"], Sin, F16),
             function(&["v_cos_f16"], Cos, F16),
+            function(&["v_tanh_f16"], Tanh, F16),
             function(&["v_rcp_f64"], Rcp, F64),
             function(&["v_rsq_f64"], Rsq, F64),
             function(&["v_sqrt_f64"], Sqrt, F64),

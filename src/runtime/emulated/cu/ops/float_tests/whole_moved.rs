@@ -1,28 +1,27 @@
-//! Forms of float instructions that move or select operands: DPP, SDWA and dual ones, in every rounding and denormal mode.
+//! Forms of instructions that select parts of their operands (SDWA), in every rounding and denormal mode, and what those that
+//! move operands between lanes share with them.
 //!
-//! Knows: "DPP", "SDWA" and "VOPD" of AMD's ISA documents. Must not know: how the engine moves anything.
+//! Knows: "SDWA" of AMD's ISA documents. Must not know: how the engine moves anything.
 use super::numbers::{Numbers, low};
-use super::reference::Kind::{self, F16, F32};
-use super::reference::{
-    Mode, Output, add, extremum, finished, fma, mul, mul_legacy, number, prepared, sub,
-};
+use super::reference::Kind::{self, F16, F32, I32, U16, U32};
+use super::reference::{Mode, Output, add, finished, fma, mul, prepared, sub};
 use super::{HOLES, UNTOUCHED};
 use crate::isa::{Encoding, IsaFamily, Row, decode};
 use crate::runtime::emulated::cu::testing::{Machine, Registers, levels};
 
 /// The result of operands that are ready, the destination last.
-type Compute = fn(&Mode, &[u64]) -> u64;
+pub(super) type Compute = fn(&Mode, &[u64]) -> u64;
 
 /// An operation of two sources.
 #[derive(Clone, Copy)]
-struct Binary {
-    names: &'static [&'static str],
-    kind: Kind,
-    tied: bool,
-    compute: Compute,
+pub(super) struct Binary {
+    pub(super) names: &'static [&'static str],
+    pub(super) kind: Kind,
+    pub(super) tied: bool,
+    pub(super) compute: Compute,
 }
 
-const fn binary(names: &'static [&'static str], kind: Kind, compute: Compute) -> Binary {
+pub(super) const fn binary(names: &'static [&'static str], kind: Kind, compute: Compute) -> Binary {
     Binary {
         names,
         kind,
@@ -31,7 +30,7 @@ const fn binary(names: &'static [&'static str], kind: Kind, compute: Compute) ->
     }
 }
 
-const OPERATIONS: [Binary; 7] = [
+pub(super) const OPERATIONS: [Binary; 7] = [
     binary(&["v_add_f32"], F32, |m, x| add(m, F32, x[0], x[1])),
     binary(&["v_add_f16"], F16, |m, x| add(m, F16, x[0], x[1])),
     binary(&["v_mul_f32"], F32, |m, x| mul(m, F32, x[0], x[1])),
@@ -47,24 +46,30 @@ const OPERATIONS: [Binary; 7] = [
 ];
 
 /// A form of one operation with registers of its own.
-struct Job {
-    operation: Binary,
+pub(super) struct Job {
+    pub(super) operation: Binary,
     /// The destination; the sources follow.
-    vdst: u32,
+    pub(super) vdst: u32,
     /// The control word.
-    control: u32,
+    pub(super) control: u32,
     /// By lane: sources and destination.
-    before: Vec<[u64; 3]>,
+    pub(super) before: Vec<[u64; 3]>,
 }
 
 impl Job {
-    fn new(operation: Binary, vdst: u32, lanes: u32, control: u32, numbers: &mut Numbers) -> Self {
+    pub(super) fn new(
+        operation: Binary,
+        vdst: u32,
+        lanes: u32,
+        control: u32,
+        numbers: &mut Numbers,
+    ) -> Self {
         let before = (0..lanes)
             .map(|_| {
                 let drawn = numbers.draw(&[operation.kind; 3]);
                 let halves = numbers.draw(&[operation.kind; 3]);
                 [0, 1, 2].map(|at: usize| match operation.kind {
-                    F16 => drawn[at] | halves[at] << 16,
+                    kind if kind.width() == 16 => drawn[at] | halves[at] << 16,
                     _ if at == 2 && !operation.tied => UNTOUCHED.into(),
                     _ => drawn[at],
                 })
@@ -78,12 +83,12 @@ impl Job {
         }
     }
 
-    fn bit(&self, at: u32) -> bool {
+    pub(super) fn bit(&self, at: u32) -> bool {
         self.control >> at & 1 != 0
     }
 
     /// The instruction's bytes; `form` says which control word follows.
-    fn bytes(&self, family: IsaFamily, row: &'static Row, form: u32) -> Vec<u8> {
+    pub(super) fn bytes(&self, family: IsaFamily, row: &'static Row, form: u32) -> Vec<u8> {
         let vop2 = u32::from(row.opcode) << 25 | self.vdst << 17 | (self.vdst + 2) << 9 | form;
         let bytes: Vec<u8> = [vop2, self.control | (self.vdst + 1)]
             .iter()
@@ -96,7 +101,7 @@ impl Job {
     }
 
     /// A ready operand.
-    fn ready(&self, mode: &Mode, value: u64, abs: bool, neg: bool) -> u64 {
+    pub(super) fn ready(&self, mode: &Mode, value: u64, abs: bool, neg: bool) -> u64 {
         let kind = self.operation.kind;
         prepared(mode, kind, low(value, kind.width()), abs, neg)
     }
@@ -112,14 +117,18 @@ impl Job {
 }
 
 /// The short row of an operation.
-fn row_of(family: IsaFamily, operation: Binary, encoding: Encoding) -> Option<&'static Row> {
+pub(super) fn row_of(
+    family: IsaFamily,
+    operation: Binary,
+    encoding: Encoding,
+) -> Option<&'static Row> {
     family
         .rows()
         .find(|row| row.encoding == encoding && operation.names.contains(&row.mnemonic))
 }
 
 /// A wave whose active lanes have holes in every other mode.
-fn wave(lanes: u32, turn: u32) -> (u64, Registers) {
+pub(super) fn wave(lanes: u32, turn: u32) -> (u64, Registers) {
     let all = u64::MAX >> (64 - lanes);
     let exec = if turn & 1 == 0 {
         all
@@ -133,10 +142,10 @@ fn wave(lanes: u32, turn: u32) -> (u64, Registers) {
 }
 
 /// What a destination holds afterwards: its value and the bits that are known, or `None`.
-type Expected<'a> = dyn Fn(&Job, usize) -> Option<(u64, u64)> + 'a;
+pub(super) type Expected<'a> = dyn Fn(&Job, usize) -> Option<(u64, u64)> + 'a;
 
 /// Executes the jobs on every back end; gives how many results were compared.
-fn run(
+pub(super) fn run(
     machine: &Machine,
     mode: &Mode,
     lanes: u32,
@@ -183,128 +192,85 @@ fn run(
 }
 
 /// Every mode of both formats, IEEE in half of them.
-fn mode_of(family: IsaFamily, turn: u32) -> Mode {
+pub(super) fn mode_of(family: IsaFamily, turn: u32) -> Mode {
     let ieee = Mode::IEEE * (turn >> 1 & 1);
     let clamp = Mode::DX10_CLAMP * (turn >> 2 & 1);
     Mode::new(family, turn & 15, (7 * turn + 3) & 15, ieee | clamp)
 }
 
-const DPP: u32 = 250;
-const ROW_SHL: u32 = 0x100;
-const ROW_SHR: u32 = 0x110;
-const ROW_ROR: u32 = 0x120;
-const ROW_MIRROR: u32 = 0x140;
-const ROW_HALF_MIRROR: u32 = 0x141;
+pub(super) const SDWA: u32 = 249;
 
-/// The lane that a lane reads, unless it lies beyond its row.
-fn source_lane(control: u32, lane: usize) -> Option<usize> {
-    let (row, at) = (lane & !15, lane & 15);
-    let by = (control & 15) as usize;
-    match control {
-        ROW_MIRROR => Some(row + 15 - at),
-        ROW_HALF_MIRROR => Some(row + (at ^ 7)),
-        0..=0xff => Some(lane & !3 | (control >> (2 * (lane & 3)) & 3) as usize),
-        _ if control & !15 == ROW_SHL => (at + by < 16).then_some(lane + by),
-        _ if control & !15 == ROW_SHR => (at >= by).then(|| lane - by),
-        _ => Some(row + (at + 16 - by) % 16),
-    }
-}
-
-#[test]
-fn dpp_moves_the_first_operand() {
-    let families = [
-        IsaFamily::Gfx906,
-        IsaFamily::Gfx90a,
-        IsaFamily::Gfx942,
-        IsaFamily::Gfx1010,
-        IsaFamily::Gfx1030,
-        IsaFamily::Gfx1151,
-        IsaFamily::Gfx1200,
-    ];
-    let machine = Machine::new();
-    let mut compared = 0;
-    for family in families {
-        let mut numbers = Numbers::new(0xd440_0000_0000_0001 ^ (family as u64) << 20);
-        for turn in 0..16 {
-            let mode = mode_of(family, turn);
-            let lanes = if family.has_wave32() && turn & 2 != 0 {
-                32
-            } else {
-                64
-            };
-            let (exec, _) = wave(lanes, turn);
-            let (mut code, mut jobs) = (Vec::new(), Vec::new());
-            for at in 0..28 {
-                let operation = OPERATIONS[at % OPERATIONS.len()];
-                let Some(row) = row_of(family, operation, Encoding::Vop2) else {
-                    continue;
-                };
-                let draw = numbers.bits();
-                let by = 1 + (draw % 15) as u32;
-                let control = match draw >> 8 & 7 {
-                    0 => (draw >> 16) as u32 & 0xff,
-                    1 => ROW_MIRROR,
-                    2 => ROW_HALF_MIRROR,
-                    3 => ROW_ROR + by,
-                    4 | 5 => ROW_SHL + by,
-                    _ => ROW_SHR + by,
-                };
-                let masks = if draw >> 24 & 1 == 0 {
-                    0xff
-                } else {
-                    (draw >> 32) as u32 & 0xff
-                };
-                // bound control, neg and abs
-                let flags = (draw >> 40) as u32 & 31;
-                let word = control << 8 | flags << 19 | masks << 24;
-                let job = Job::new(operation, 3 * jobs.len() as u32, lanes, word, &mut numbers);
-                code.extend(job.bytes(family, row, DPP));
-                jobs.push(job);
-            }
-            compared += run(&machine, &mode, lanes, turn, &code, &jobs, &|job, lane| {
-                let kind = job.operation.kind;
-                let old = job.before[lane][2];
-                let (row, bank) = (lane as u32 / 16, lane as u32 % 16 / 4);
-                if !job.bit(28 + row) || !job.bit(24 + bank) {
-                    return Some((old, 0xffff_ffff));
-                }
-                let first = match source_lane(job.control >> 8 & 0x1ff, lane) {
-                    Some(from) if exec >> from & 1 != 0 => job.before[from][0],
-                    // what inactive lanes give is tested elsewhere
-                    Some(_) => return None,
-                    None if job.bit(19) => 0,
-                    None => return Some((old, 0xffff_ffff)),
-                };
-                let operands = [
-                    job.ready(&mode, first, job.bit(21), job.bit(20)),
-                    job.ready(&mode, job.before[lane][1], job.bit(23), job.bit(22)),
-                    job.ready(&mode, old, false, false),
-                ];
-                let r = (job.operation.compute)(
-                    &mode,
-                    &operands[..2 + usize::from(job.operation.tied)],
-                );
-                let r = finished(&mode, kind, r, Output::default());
-                Some((r, u64::MAX >> (64 - kind.width())))
-            });
+/// Whole numbers: their operands may be sign-extended.
+const WHOLE: [Binary; 8] = [
+    binary(&["v_add_u32", "v_add_nc_u32"], U32, |_, x| {
+        low(x[0].wrapping_add(x[1]), 32)
+    }),
+    binary(&["v_sub_u32", "v_sub_nc_u32"], U32, |_, x| {
+        low(x[0].wrapping_sub(x[1]), 32)
+    }),
+    binary(&["v_max_i32"], I32, |_, x| {
+        if (x[0] as i32) > x[1] as i32 {
+            x[0]
+        } else {
+            x[1]
         }
+    }),
+    binary(&["v_min_u32"], U32, |_, x| x[0].min(x[1])),
+    binary(&["v_mul_u32_u24"], U32, |_, x| {
+        low((x[0] & 0xff_ffff) * (x[1] & 0xff_ffff), 32)
+    }),
+    binary(&["v_lshlrev_b32"], U32, |_, x| low(x[1] << (x[0] & 31), 32)),
+    binary(&["v_xor_b32"], U32, |_, x| x[0] & !x[1] | !x[0] & x[1]),
+    // of 16 bits until GFX9
+    binary(&["v_mul_lo_u16"], U16, |_, x| low(x[0] * x[1], 16)),
+];
+
+/// The part of a register that a select says: its place and its width.
+fn part(select: u32) -> (u32, u32) {
+    match select {
+        0..=3 => (8 * select, 8),
+        4 | 5 => (16 * (select - 4), 16),
+        _ => (0, 32),
     }
-    assert!(compared > 50_000, "{compared}");
 }
 
-const SDWA: u32 = 249;
+/// A source of the control word's selects at bit `at`.
+pub(super) fn selected(control: u32, at: u32, value: u64) -> u64 {
+    let (place, width) = part(control >> at & 7);
+    let field = low(value >> place, width);
+    let extends = control >> (at + 3) & 1 != 0 && field >> (width - 1) & 1 != 0;
+    if extends {
+        field | low(u64::MAX << width, 32)
+    } else {
+        field
+    }
+}
+
+/// What a result makes of the destination: pads with zeros, with its sign above and zeros below, or keeps the rest.
+fn placed(control: u32, result: u64, old: u64) -> u64 {
+    let (place, width) = part(control >> 8 & 7);
+    let field = low(result, width) << place;
+    let mask = low(u64::MAX, width) << place;
+    match control >> 11 & 3 {
+        1 if result >> (width - 1) & 1 != 0 => field | low(u64::MAX << place << width, 32),
+        2 => field | old & !mask,
+        _ => field,
+    }
+}
 
 #[test]
-fn sdwa_selects_halves() {
+fn sdwa_selects_parts() {
     let families = [
         IsaFamily::Gfx900,
         IsaFamily::Gfx906,
         IsaFamily::Gfx90a,
+        IsaFamily::Gfx942,
+        IsaFamily::Gfx950,
         IsaFamily::Gfx1010,
         IsaFamily::Gfx1030,
     ];
     let machine = Machine::new();
-    let mut compared = 0;
+    let mut compared = [0; 2];
     for family in families {
         let mut numbers = Numbers::new(0x5d3a_0000_0000_0001 ^ (family as u64) << 20);
         for turn in 0..32 {
@@ -314,147 +280,77 @@ fn sdwa_selects_halves() {
             } else {
                 64
             };
-            let (mut code, mut jobs) = (Vec::new(), Vec::new());
-            for at in 0..24 {
-                let operation = OPERATIONS[at % (OPERATIONS.len() - 1)];
-                let Some(row) = row_of(family, operation, Encoding::Vop2) else {
-                    continue;
-                };
-                let draw = numbers.bits();
-                // a word of f16, all of f32
-                let select = |bit: u32| match operation.kind {
-                    F16 => 4 + (draw >> bit & 1) as u32,
-                    _ => 6,
-                };
-                let selects = select(0) << 8 | select(1) << 16 | select(2) << 24;
-                let unused = (draw >> 8) as u32 % 3 << 11;
-                let modifiers = (draw >> 12) as u32 & (3 << 20 | 3 << 28);
-                let output = if draw >> 3 & 1 == 0 {
-                    (draw >> 44) as u32 & 7
-                } else {
-                    0
-                };
-                let word = selects | unused | modifiers | output << 13;
-                let job = Job::new(operation, 3 * jobs.len() as u32, lanes, word, &mut numbers);
-                code.extend(job.bytes(family, row, SDWA));
-                jobs.push(job);
-            }
-            compared += run(&machine, &mode, lanes, turn, &code, &jobs, &|job, lane| {
-                let kind = job.operation.kind;
-                let selected = |value: u64, at: u32| {
-                    let word_1 = job.control >> at & 7 == 5;
-                    value >> if word_1 { 16 } else { 0 }
-                };
-                let [first, second, old] = job.before[lane];
-                let operands = [
-                    job.ready(&mode, selected(first, 16), job.bit(21), job.bit(20)),
-                    job.ready(&mode, selected(second, 24), job.bit(29), job.bit(28)),
-                ];
-                let output = Output {
-                    clamp: job.bit(13),
-                    omod: (job.control >> 14 & 3) as u8,
-                };
-                // an output modifier flushes whatever MODE says
-                let of = if mode.scales(kind, output) {
-                    mode.with_output(false)
-                } else {
-                    mode
-                };
-                let r = finished(&mode, kind, (job.operation.compute)(&of, &operands), output);
-                let r = match (kind, job.control >> 8 & 7, job.control >> 11 & 3) {
-                    (F32, ..) => r,
-                    (_, 4, 0) => r,
-                    (_, 4, 1) => u64::from(r as u16 as i16 as u32),
-                    (_, 4, _) => r | old & 0xffff_0000,
-                    (_, _, 2) => r << 16 | old & 0xffff,
-                    _ => r << 16,
-                };
-                Some((r, 0xffff_ffff))
-            });
-        }
-    }
-    assert!(compared > 100_000, "{compared}");
-}
-
-const DUAL: [Binary; 8] = [
-    binary(&["v_dual_add_f32"], F32, |m, x| add(m, F32, x[0], x[1])),
-    binary(&["v_dual_sub_f32"], F32, |m, x| sub(m, F32, x[0], x[1])),
-    binary(&["v_dual_subrev_f32"], F32, |m, x| sub(m, F32, x[1], x[0])),
-    binary(&["v_dual_mul_f32"], F32, |m, x| mul(m, F32, x[0], x[1])),
-    binary(&["v_dual_mul_dx9_zero_f32"], F32, |m, x| {
-        mul_legacy(m, F32, x[0], x[1])
-    }),
-    binary(&["v_dual_min_f32", "v_dual_min_num_f32"], F32, |m, x| {
-        least(m, x, false)
-    }),
-    binary(&["v_dual_max_f32", "v_dual_max_num_f32"], F32, |m, x| {
-        least(m, x, true)
-    }),
-    Binary {
-        names: &["v_dual_fmac_f32"],
-        kind: F32,
-        tied: true,
-        compute: |m, x| fma(m, F32, x),
-    },
-];
-
-fn least(m: &Mode, x: &[u64], greatest: bool) -> u64 {
-    let two = if m.is_gfx12() { number } else { extremum };
-    two(m, F32, x[0], x[1], greatest)
-}
-
-#[test]
-fn dual_instructions_round_each_half() {
-    let machine = Machine::new();
-    let mut compared = 0;
-    for family in [IsaFamily::Gfx1100, IsaFamily::Gfx1151, IsaFamily::Gfx1200] {
-        let mut numbers = Numbers::new(0xd0a1_0000_0000_0001 ^ (family as u64) << 20);
-        for turn in 0..32 {
-            let mode = mode_of(family, turn);
-            let (mut code, mut jobs) = (Vec::new(), Vec::<Job>::new());
-            for at in 0..16 {
-                let first = DUAL[at % 8];
-                let second = DUAL[(at + turn as usize) % 8];
-                let rows = [
-                    row_of(family, first, Encoding::VopdX),
-                    row_of(family, second, Encoding::VopdY),
-                ];
-                let [Some(x), Some(y)] = rows else {
-                    panic!("{family:?} has no {:?} or {:?}", first.names, second.names);
-                };
-                // an even register and an odd one; sources of different banks
-                let base = 6 * at as u32;
-                let both = [(first, base), (second, base + 3)]
-                    .map(|(operation, vdst)| Job::new(operation, vdst, 32, 0, &mut numbers));
-                let [vdst_x, vdst_y] = [both[0].vdst, both[1].vdst];
-                let words = [
-                    0xc800_0000
-                        | u32::from(x.opcode) << 22
-                        | u32::from(y.opcode) << 17
-                        | (vdst_x + 2) << 9
-                        | (257 + vdst_x),
-                    vdst_x << 24 | vdst_y >> 1 << 17 | (vdst_y + 2) << 9 | (257 + vdst_y),
-                ];
-                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                let decoded = decode(family, false, &bytes).expect(x.mnemonic);
-                assert_eq!(decoded.row.mnemonic, x.mnemonic);
-                code.extend(bytes);
-                jobs.extend(both);
-            }
-            compared += run(&machine, &mode, 32, turn, &code, &jobs, &|job, lane| {
-                let ready = job.before[lane].map(|a| job.ready(&mode, a, false, false));
-                let count = 2 + usize::from(job.operation.tied);
-                let r = (job.operation.compute)(&mode, &ready[..count]);
-                let chooses = ["v_dual_min", "v_dual_max"]
-                    .iter()
-                    .any(|prefix| job.operation.names[0].starts_with(prefix));
-                if chooses && F32.is_denormal(r) && mode.flushes_output(F32) {
-                    // RDNA4 gives the operand; what earlier ones do is not recorded
-                    return mode.is_gfx12().then_some((r, 0xffff_ffff));
+            for whole in [false, true] {
+                let (mut code, mut jobs) = (Vec::new(), Vec::new());
+                for at in 0..24 {
+                    let operation = if whole {
+                        WHOLE[at % WHOLE.len()]
+                    } else {
+                        OPERATIONS[at % (OPERATIONS.len() - 1)]
+                    };
+                    let Some(row) = row_of(family, operation, Encoding::Vop2) else {
+                        continue;
+                    };
+                    let draw = numbers.bits();
+                    let random = (draw >> 32) as u32;
+                    // half of the floats are whole ones, which tell more of arithmetic than their parts
+                    let select = |bit: u32| match operation.kind {
+                        _ if whole || draw >> 31 & 1 == 0 => (draw >> bit & 7).min(6) as u32,
+                        F16 => 4 + (draw >> bit & 1) as u32,
+                        _ => 6,
+                    };
+                    let selects = select(0) << 8 | select(3) << 16 | select(6) << 24;
+                    let unused = (draw >> 9) as u32 % 3 << 11;
+                    let modifiers = if whole {
+                        random & (1 << 19 | 1 << 27)
+                    } else {
+                        random & (3 << 20 | 3 << 28)
+                    };
+                    let output = if !whole && draw >> 20 & 1 == 0 {
+                        (draw >> 21) as u32 & 7
+                    } else {
+                        0
+                    };
+                    let word = selects | unused | modifiers | output << 13;
+                    let vdst = 3 * jobs.len() as u32;
+                    let job = Job::new(operation, vdst, lanes, word, &mut numbers);
+                    code.extend(job.bytes(family, row, SDWA));
+                    jobs.push(job);
                 }
-                Some((finished(&mode, F32, r, Output::default()), 0xffff_ffff))
-            });
+                let count = run(&machine, &mode, lanes, turn, &code, &jobs, &|job, lane| {
+                    let kind = job.operation.kind;
+                    let [first, second, old] = job.before[lane];
+                    let (first, second) = (
+                        selected(job.control, 16, first),
+                        selected(job.control, 24, second),
+                    );
+                    let operands = [
+                        job.ready(&mode, first, job.bit(21), job.bit(20)),
+                        job.ready(&mode, second, job.bit(29), job.bit(28)),
+                    ];
+                    let output = Output {
+                        clamp: job.bit(13),
+                        omod: (job.control >> 14 & 3) as u8,
+                    };
+                    // an output modifier flushes whatever MODE says
+                    let of = if kind.is_float() && mode.scales(kind, output) {
+                        mode.with_output(false)
+                    } else {
+                        mode
+                    };
+                    let r = (job.operation.compute)(&of, &operands);
+                    let r = finished(&mode, kind, r, output);
+                    // what becomes of the other half where a result of 16 bits is placed as 32 is written nowhere
+                    let whole_register = job.control >> 8 & 7 == 6;
+                    let mask = if whole_register { kind.width() } else { 32 };
+                    Some((placed(job.control, r, old), u64::MAX >> (64 - mask)))
+                });
+                compared[usize::from(whole)] += count;
+            }
         }
     }
-    assert!(compared > 50_000, "{compared}");
+    assert!(
+        compared.iter().all(|count| *count > 100_000),
+        "{compared:?}"
+    );
 }

@@ -1,12 +1,15 @@
 //! Floats of the scalar unit, as whole instructions in every rounding and denormal mode.
 //!
-//! Of two NaNs, of signalling ones without IEEE, of results at the end of the normal numbers and of f16 overflows under
-//! FP16_OVFL no document or record says what the scalar unit gives; those are left out.
+//! Beyond the documents: what is denormal before it is rounded to their grid is a zero where denormal results are none, minima
+//! and maxima flush operands only and give the first NaN, an f16 that overflows under FP16_OVFL is the largest number (recorded
+//! on gfx1201: bjacob/goc, `rdna4_scalar_fp_test.cpp`, `rdna4_scalar_fma_test.cpp`, `rdna4_scalar_convert_test.cpp`;
+//! ROCm/rocm-systems, rocjitsu's `minmax.h`). Left out: arithmetic on two NaNs or on an invalid product and a NaN, of which
+//! those records keep no payload; and on RDNA3.5, of which there is no record, all that, and signalling NaNs without IEEE.
 //!
 //! Knows: "SALU Floating Point" of AMD's RDNA3.5 and RDNA4 ISA documents. Must not know: how the engine does it.
 use super::numbers::{Numbers, low};
 use super::reference::Kind::{self, F16, F32, I32, U32};
-use super::reference::{Mode, Output, Two, extremum, finished, number, prepared, strict};
+use super::reference::{Mode, Output, Two, extremum, finished, fma, number, prepared, strict};
 use crate::isa::{Encoding, IsaFamily, Row, decode};
 use crate::runtime::emulated::cu::testing::{Machine, Registers, levels};
 use rustc_apfloat::Round;
@@ -34,6 +37,8 @@ struct Scalar {
     place: Place,
     result: Kind,
     sources: Vec<Kind>,
+    /// Gives one of its operands, also of two NaNs.
+    chooses: bool,
     compute: Compute,
 }
 
@@ -49,7 +54,14 @@ impl Scalar {
             place: Place::Registers,
             result,
             sources: sources.to_vec(),
+            chooses: false,
             compute: Box::new(compute),
+        }
+    }
+    fn choosing(self) -> Self {
+        Self {
+            chooses: true,
+            ..self
         }
     }
     fn at(self, place: Place) -> Self {
@@ -75,23 +87,42 @@ impl Scalar {
             .iter()
             .zip(&self.sources)
             .any(|(a, kind)| kind.is_float() && mode.is_unsure_of(*kind, *a));
-        if nans.count() > 1 || unsure {
+        // which NaN a minimum gives is printed
+        if (nans.count() > 1 || unsure) && !self.chooses {
             return None;
         }
         let r = (self.compute)(mode, &operands)?;
-        Some(finished(mode, self.result, r, Output::default()))
+        let finish = if self.chooses && mode.is_gfx12() {
+            mode.with_output(true)
+        } else {
+            *mode
+        };
+        Some(finished(&finish, self.result, r, Output::default()))
     }
 }
 
 /// The result of arithmetic, unless nobody says it.
 fn sure(m: &Mode, kind: Kind, x: &[u64], r: u64) -> Option<u64> {
-    let overflow = m.saturated(kind, x, r) != r;
-    (!overflow && !m.may_be_tiny(kind, r)).then_some(r)
+    let saturated = m.saturated(kind, x, r);
+    let silent = saturated != r || m.may_be_tiny(kind, r);
+    (m.is_gfx12() || !silent).then_some(saturated)
 }
 
-fn binary(name: &'static str, kind: Kind, f: fn(Kind, u64, u64, Round) -> u64) -> Scalar {
+/// A sum or a difference; a denormal one is exact.
+fn sum(name: &'static str, kind: Kind, f: fn(Kind, u64, u64, Round) -> u64) -> Scalar {
     Scalar::new(name, kind, &[kind; 2], move |m, x| {
         sure(m, kind, x, f(kind, x[0], x[1], m.round(kind)))
+    })
+}
+
+fn product(name: &'static str, kind: Kind) -> Scalar {
+    Scalar::new(name, kind, &[kind; 2], move |m, x| {
+        // a zero of the product's sign changes nothing
+        let zero = (x[0] ^ x[1]) & kind.sign();
+        let r = fma(m, kind, &[x[0], x[1], zero]);
+        let plain = kind.product(x[0], x[1], m.round(kind));
+        sure(m, kind, x, plain)?;
+        Some(m.saturated(kind, x, r))
     })
 }
 
@@ -100,8 +131,9 @@ fn ternary(name: &'static str, kind: Kind) -> Scalar {
         let invalid = |a: u64, b: u64| kind.is_zero(a) && kind.is_infinite(b);
         // such a product beside a NaN
         let both = kind.is_nan(x[2]) && (invalid(x[0], x[1]) || invalid(x[1], x[0]));
-        let r = kind.fma(x[0], x[1], x[2], m.round(kind));
-        if both { None } else { sure(m, kind, x, r) }
+        let plain = kind.fma(x[0], x[1], x[2], m.round(kind));
+        sure(m, kind, x, plain)?;
+        (!both).then(|| m.saturated(kind, x, fma(m, kind, x)))
     })
 }
 
@@ -110,8 +142,9 @@ fn least(name: &'static str, kind: Kind, two: Two, greatest: bool) -> Scalar {
         let r = two(m, kind, x[0], x[1], greatest);
         // whether a choice is flushed
         let unsure = m.flushes_output(kind) && kind.is_denormal(r);
-        (!unsure).then_some(r)
+        (m.is_gfx12() || !unsure).then_some(r)
     })
+    .choosing()
 }
 
 fn whole(name: &'static str, kind: Kind, round: Round) -> Scalar {
@@ -139,13 +172,12 @@ fn from_integer(name: &'static str, from: Kind) -> Scalar {
 
 /// To f16; an exact result is not tiny.
 fn half(m: &Mode, a: u64, round: Round) -> Option<u64> {
-    let r = F32.converted(a, F16, round);
-    if F16.converted(r, F32, round) == a {
-        return Some(r);
+    let plain = F32.converted(a, F16, round);
+    if F16.converted(plain, F32, round) == a {
+        return Some(plain);
     }
-    let infinite = F32.is_infinite(a);
-    let overflow = !infinite && m.saturated(F16, &[], r) != r;
-    (!overflow && !m.may_be_tiny(F16, r)).then_some(r)
+    sure(m, F16, &[], plain)?;
+    Some(m.saturated(F16, &[], F32.converted_in(m, a, F16, round)))
 }
 
 fn operations() -> Vec<Scalar> {
@@ -156,9 +188,9 @@ fn operations() -> Vec<Scalar> {
     );
     let even = Round::NearestTiesToEven;
     vec![
-        binary("s_add_f32", F32, Kind::sum),
-        binary("s_sub_f32", F32, Kind::difference),
-        binary("s_mul_f32", F32, Kind::product),
+        sum("s_add_f32", F32, Kind::sum),
+        sum("s_sub_f32", F32, Kind::difference),
+        product("s_mul_f32", F32),
         ternary("s_fmac_f32", F32).at(Place::Tied),
         ternary("s_fmaak_f32", F32).at(Place::Literal(2)),
         ternary("s_fmamk_f32", F32).at(Place::Literal(1)),
@@ -172,9 +204,9 @@ fn operations() -> Vec<Scalar> {
         whole("s_floor_f32", F32, down),
         whole("s_trunc_f32", F32, zero),
         whole("s_rndne_f32", F32, even),
-        binary("s_add_f16", F16, Kind::sum),
-        binary("s_sub_f16", F16, Kind::difference),
-        binary("s_mul_f16", F16, Kind::product),
+        sum("s_add_f16", F16, Kind::sum),
+        sum("s_sub_f16", F16, Kind::difference),
+        product("s_mul_f16", F16),
         ternary("s_fmac_f16", F16).at(Place::Tied),
         least("s_min_f16", F16, extremum, false),
         least("s_max_f16", F16, extremum, true),
