@@ -121,6 +121,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             packet_address: address,
             queue_address: self.placement.queue_address(),
             dispatch_id: index,
+            global_sync: self.has_global_sync(),
         };
         Ok(match self.execute(state, lane, stop, &request)? {
             Some(Executed::Ended(None)) => Met::Executed,

@@ -86,6 +86,7 @@ impl Engine {
             slot,
             stop,
             tally: None,
+            global_sync: &self.global_sync,
         };
         let float_state = FloatState::enter();
         let turn = group.turn(&around, &mut retired);
@@ -93,7 +94,7 @@ impl Engine {
         let fault = match turn {
             Turn::Done => None,
             Turn::Fault(fault) => Some(fault),
-            Turn::Preempted => {
+            Turn::Preempted | Turn::Waits => {
                 let run = self.run(
                     kept.launch.clone(),
                     Arc::clone(&kept.program),
