@@ -2,6 +2,7 @@
 //! without them.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "what helpers of a test meet fails the test; what is skipped is said"
 )]
