@@ -7,7 +7,7 @@
     reason = "what helpers of a test meet fails the test"
 )]
 use rocr::loader::DeviceAddr;
-use rocr::runtime::{Blit, DeviceSelection, Runtime, RuntimeError, Sdma, WaitOptions};
+use rocr::runtime::{Blit, DeviceSelection, Image, Runtime, RuntimeError, Sdma, WaitOptions};
 use std::time::Duration;
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
@@ -54,6 +54,63 @@ fn sdma_copies_wait_for_all_their_signals() {
     assert!(two.wait(&second, PATIENCE).unwrap());
     assert_eq!((first.load(), second.load()), (0, 0));
     assert_eq!(to.to_vec(), pattern(len, 3));
+}
+
+/// Boxes of odd and even sizes between images of other distances; what lies around them stays.
+#[test]
+fn sdma_copies_boxes_on_every_generation() {
+    for model in ["gfx90a", "gfx1030", "gfx1100", "gfx1201"] {
+        let runtime = open(model, 1);
+        let agent = &runtime.agents()[0];
+        let len = 1 << 20;
+        let (from, to) = (
+            agent.allocate(len, "from").unwrap(),
+            agent.allocate(len, "to").unwrap(),
+        );
+        let source = pattern(len, 9);
+        from.write(0, &source).unwrap();
+        let sdma = Sdma::new(agent).unwrap();
+        for (from_at, to_at, rows, slices, size) in [
+            (0, 0, [256, 512], [2560, 8192], [256, 10, 4]),
+            (7, 4099, [301, 77], [3010, 1001], [61, 10, 13]),
+            // wider than a packet's fields before GFX12
+            (1, 2, [20_001, 20_003], [0, 0], [20_001, 3, 1]),
+            (16, 32, [0, 0], [0, 0], [48, 1, 1]),
+        ] {
+            to.write(0, &vec![0xee; len as usize]).unwrap();
+            let image = |base: u64, end: usize, at: u64| Image {
+                address: DeviceAddr(base + at),
+                row: rows[end],
+                slice: slices[end],
+            };
+            let copied = sdma
+                .copy_rectangle_async(
+                    image(to.address().get(), 1, to_at),
+                    image(from.address().get(), 0, from_at),
+                    size,
+                    &[],
+                )
+                .unwrap();
+            assert!(sdma.wait(&copied, PATIENCE).unwrap(), "{model}: {size:?}");
+            let mut expected = vec![0xee; len as usize];
+            for (z, y) in (0..size[2]).flat_map(|z| (0..size[1]).map(move |y| (z, y))) {
+                let at =
+                    |end: usize, start: u64| (start + y * rows[end] + z * slices[end]) as usize;
+                let (a, b) = (at(0, from_at), at(1, to_at));
+                let width = size[0] as usize;
+                expected[b..b + width].copy_from_slice(&source[a..a + width]);
+            }
+            assert!(to.to_vec() == expected, "{model}: {size:?}");
+        }
+        // Rows farther apart than the fields reach.
+        let far = Image {
+            address: from.address(),
+            row: 1 << 30,
+            slice: 1 << 30,
+        };
+        let refused = sdma.copy_rectangle_async(far, far, [1, 2, 1], &[]);
+        assert!(matches!(refused, Err(RuntimeError::Rectangle { .. })));
+    }
 }
 
 #[test]

@@ -147,10 +147,11 @@ fn without_a_device_the_reason_is_told() {
 
 #[test]
 fn agents_are_those_that_the_embedded_gpu_tells_of() {
-    for model in ["gfx906", "gfx90a", "gfx1030", "mi300x"] {
+    for model in ["gfx906", "gfx90a", "gfx1030", "mi300x", "gfx90a*2"] {
         let real = run(model, &["--json", "info"]).exits(0).json();
+        let emulated = format!("emu:{model}");
         let output = Command::new(ROCR)
-            .args(["--json", "--device", model, "info"])
+            .args(["--json", "--device", &emulated, "info"])
             .output()
             .unwrap();
         let embedded: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -215,6 +216,26 @@ fn two_gpus_copy_to_each_other_by_every_engine() {
     }
 }
 
+/// From host to device and back by each engine, whose packets and kernels differ between generations.
+#[test]
+fn each_generation_copies_by_every_engine() {
+    for model in ["gfx906", "gfx1030"] {
+        for engine in ["blit", "sdma", "host"] {
+            let arguments = [
+                "--json", "copy", "--size", "64K", "--runs", "2", "--engine", engine,
+            ];
+            let run = run(model, &arguments).exits(0);
+            let json = run.json();
+            let rows = json["rows"].as_array().unwrap();
+            assert_eq!(rows.len(), 2, "{model} {engine}: {json:#}");
+            for row in rows {
+                assert_eq!(row["verified"], true, "{model} {engine}: {row:#}");
+            }
+            run.is_unwound();
+        }
+    }
+}
+
 #[test]
 fn dispatch_is_measured() {
     let arguments = [
@@ -226,8 +247,13 @@ fn dispatch_is_measured() {
         "--min-runs",
         "3",
     ];
-    let json = run("gfx1030", &arguments).exits(0).json();
-    assert!(!json["benchmarks"].as_array().unwrap().is_empty());
+    for models in ["gfx906", "gfx90a", "gfx1030", "gfx90a*2"] {
+        let run = run(models, &arguments).exits(0);
+        let json = run.json();
+        let benchmarks = json["benchmarks"].as_array().unwrap();
+        assert!(!benchmarks.is_empty(), "{models}: {json:#}");
+        run.is_unwound();
+    }
 }
 
 #[test]

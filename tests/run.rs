@@ -2,6 +2,7 @@
 //! without them.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "what helpers of a test meet fails the test; what is skipped is said"
 )]
@@ -83,41 +84,116 @@ fn number(text: &str) -> u64 {
     digits.unwrap_or_default().parse().unwrap_or(u64::MAX)
 }
 
+/// Compares what rocminfo says of one GPU with what `rocr info` says, field by field.
+fn is_described_alike(text: &str, agent: usize, gpu: &serde_json::Value) {
+    let says = |key: &str| field(text, agent, key);
+    let of = |value: &serde_json::Value| {
+        let number = value.as_u64();
+        number.unwrap_or_else(|| panic!("no number {value} in {gpu:#}"))
+    };
+    for (key, value) in [
+        ("Name", &gpu["name"]),
+        ("Uuid", &gpu["uuid"]),
+        ("Queue Type", &gpu["queue_type"]),
+    ] {
+        let expected = value.as_str().unwrap_or_else(|| panic!("{key}: {gpu:#}"));
+        assert_eq!(says(key).to_lowercase(), expected.to_lowercase(), "{key}");
+    }
+    assert_eq!(says("Device Type"), "GPU");
+    // libdrm's list of products may be older than the product.
+    let product = gpu["product"].as_str().unwrap();
+    if says("Marketing Name") != "AMD Radeon Graphics" {
+        assert!(
+            says("Marketing Name").contains(product.rsplit(' ').next().unwrap()),
+            "{product}: {text}"
+        );
+    }
+    let waves = of(&gpu["simds_per_cu"]) * of(&gpu["waves_per_simd"]);
+    for (key, value) in [
+        ("Compute Unit", of(&gpu["compute_units"])),
+        ("Node", of(&gpu["node"])),
+        ("Internal Node ID", of(&gpu["node"])),
+        ("Wavefront Size", of(&gpu["wave_size"])),
+        ("Max Clock Freq. (MHz)", of(&gpu["clock_mhz"])),
+        ("SIMDs per CU", of(&gpu["simds_per_cu"])),
+        ("Max Waves Per CU", waves),
+        ("Max Work-item Per CU", waves * of(&gpu["wave_size"])),
+        ("Max Queue Number", of(&gpu["queues_max"])),
+        ("Queue Min Size", of(&gpu["queue_min_packets"])),
+        ("Queue Max Size", of(&gpu["queue_max_packets"])),
+        ("Workgroup Max Size", of(&gpu["workgroup_max_size"])),
+        ("Grid Max Size", of(&gpu["grid_max_dim"][0])),
+    ] {
+        assert_eq!(number(&says(key)), value, "{key} in {text}");
+    }
+    let section = text.split("Agent ").nth(agent).unwrap_or_default();
+    // Three lines without a colon each: of workgroups, then of grids.
+    for (at, name) in ["x ", "y ", "z "].into_iter().enumerate() {
+        let mut lines = section
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(name));
+        let mut next = || number(lines.next().unwrap_or_default().trim());
+        assert_eq!(next(), of(&gpu["workgroup_max_dim"][at]), "{section}");
+        assert_eq!(next(), of(&gpu["grid_max_dim"][at]), "{section}");
+    }
+    // ROCr 5 gives the arrays of all engines for the engines, later ones the engines.
+    let engines = number(&says("Shader Engines"));
+    let arrays = [1, number(&says("Shader Arrs. per Eng."))].map(|each| engines * each);
+    assert!(arrays.contains(&of(&gpu["shader_arrays"])), "{text}");
+    let address = gpu["bdf"].as_str().unwrap();
+    let bdf = number(&says("BDFID"));
+    assert_eq!(
+        address,
+        format!("0000:{:02x}:{:02x}.{}", bdf >> 8, bdf >> 3 & 31, bdf & 7)
+    );
+    for cache in gpu["caches"].as_array().unwrap() {
+        let level = format!("L{}", of(&cache["level"]));
+        assert_eq!(
+            number(&says(&level)) << 10,
+            of(&cache["size_bytes"]),
+            "{level}"
+        );
+    }
+    // Pool 1 is the GPU's memory, pool 2 its LDS.
+    let sizes: Vec<u64> = section
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Size:"))
+        .map(|size| number(size.trim()) << 10)
+        .collect();
+    assert_eq!(
+        sizes,
+        [of(&gpu["memory_bytes"]), of(&gpu["lds_size_bytes"])],
+        "{section}"
+    );
+    let isa = gpu["isas"][0].as_str().unwrap();
+    assert!(section.contains(isa), "{isa} in {section}");
+}
+
 #[test]
 fn rocminfo_lists_the_model_as_rocr_info_does() {
     if !has("rocminfo") {
         return;
     }
-    for model in ["gfx90a", "gfx906", "gfx1030"] {
+    for model in ["gfx90a", "gfx906", "gfx1030", "mi100", "gfx90a*2"] {
         let output = rocr(&["run", "--device", model, "--", "rocminfo"]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let text = stdout(&output);
-        let info = rocr(&["--json", "--device", model, "info"]);
+        let info = rocr(&["--json", "--device", &format!("emu:{model}"), "info"]);
         let info: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
         let agents = info["agents"].as_array().unwrap();
-        let gpu = agents.iter().find(|agent| agent["kind"] != "cpu").unwrap();
-        // Agent 1 is the host.
-        let says = |key: &str| field(&text, 2, key);
-        assert_eq!(says("Name"), gpu["name"].as_str().unwrap(), "{text}");
+        let gpus: Vec<_> = agents
+            .iter()
+            .filter(|agent| agent["kind"] != "cpu")
+            .collect();
         assert_eq!(
-            says("Uuid").to_lowercase(),
-            gpu["uuid"].as_str().unwrap().to_lowercase()
+            text.matches("Device Type:").count(),
+            1 + gpus.len(),
+            "{text}"
         );
-        for (key, value) in [
-            ("Compute Unit", &gpu["compute_units"]),
-            ("Node", &gpu["node"]),
-            ("Wavefront Size", &gpu["wave_size"]),
-            ("Max Clock Freq. (MHz)", &gpu["clock_mhz"]),
-            ("SIMDs per CU", &gpu["simds_per_cu"]),
-        ] {
-            assert_eq!(
-                number(&says(key)),
-                value.as_u64().unwrap_or_else(|| panic!("{key}: {gpu:#}")),
-                "{key}"
-            );
+        // Agent 1 is the host.
+        for (agent, gpu) in (2..).zip(gpus) {
+            is_described_alike(&text, agent, gpu);
         }
-        let isa = gpu["isas"][0].as_str().unwrap();
-        assert!(text.contains(isa), "{isa} in {text}");
     }
 }
 
@@ -179,6 +255,28 @@ fn hip_manages_memory_and_two_gpus() {
     is_good("peers", "gfx90a*2");
 }
 
+/// Workgroups of a whole grid meet, as many as the GPU holds at once; on two GPUs.
+#[test]
+fn hip_launches_cooperatively() {
+    is_good("cooperative", "gfx90a*2");
+}
+
+#[test]
+fn hip_advises_and_prefetches_managed_memory() {
+    is_good("advice", "gfx90a");
+}
+
+#[test]
+fn hip_processes_share_memory() {
+    is_good("shared", "gfx90a");
+}
+
+/// An idle device costs nothing, and finds the next doorbell.
+#[test]
+fn hip_launches_after_pauses() {
+    is_good("idle", "gfx90a");
+}
+
 #[test]
 fn hip_prints_from_kernels() {
     if let Some(text) = is_good("printing", "gfx90a") {
@@ -236,6 +334,36 @@ fn hip_loads_code_objects_by_itself() {
 #[test]
 fn hip_programs_fork() {
     is_good("forking", "gfx90a");
+}
+
+/// tinygrad brings its own client of KFD: PM4 queues, SDMA, its own topology of registers.
+#[test]
+fn tinygrad_computes_by_its_own_client() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    // Where `.ci/run` installs it.
+    let python = |command: &mut Command| {
+        let output = command
+            .env("PYTHONPATH", format!("{root}/target/python"))
+            .env("DEV", "KFD+AMD:LLVM")
+            .output();
+        output.unwrap()
+    };
+    let found = "import tinygrad, ctypes.util as c; \
+         assert any(c.find_library(f'LLVM-{v}') for v in range(15, 30))";
+    let mut asked = Command::new("sh");
+    asked.args(["-c", &format!("python3 -c \"{found}\"")]);
+    if !python(&mut asked).status.success() {
+        println!("skipped: there is no tinygrad, or no LLVM for it to compile with");
+        return;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rocr"));
+    command
+        .env_remove("ROCR_DEVICE")
+        .args(["run", "--device", "rx7900xtx", "--", "python3"])
+        .arg(format!("{root}/tests/tinygrad/net.py"));
+    let output = python(&mut command);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(stdout(&output), "good\n");
 }
 
 #[test]

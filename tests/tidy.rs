@@ -77,6 +77,7 @@ const UNSAFE: &[&str] = &[
     "src/runtime/emulated/cu/simd/scalar.rs",
     "src/runtime/emulated/cu/testing.rs",
     "src/runtime/emulated/cu/wave.rs",
+    "src/runtime/emulated/doorbells.rs",
     "src/runtime/emulated/files.rs",
     "src/runtime/emulated/kernel/drm.rs",
     "src/runtime/emulated/kernel/kfd.rs",

@@ -1,7 +1,10 @@
 //! Mappings: the kernel makes them all; the device is told of those that concern its memory.
 use std::ffi::c_void;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::Arc;
 
 use libc::{c_int, off_t, size_t};
+use rocr::runtime::emulated::kernel::{DeviceFile, IMPORTED};
 
 use crate::{Inside, device, next, testing};
 
@@ -11,6 +14,31 @@ fn changing(address: *mut c_void, len: size_t) {
         && let Some(_inside) = Inside::enter()
     {
         device.host_unmapping(address.expose_provenance() as u64, len as u64);
+    }
+}
+
+/// A file of another process, and the place in it.
+type Imported = (Arc<OwnedFd>, u64);
+
+/// What is to be mapped instead of a device file at an offset that stands for imported memory.
+fn imported(flags: c_int, fd: c_int, offset: off_t) -> Option<Imported> {
+    let offset = u64::try_from(offset).ok()?;
+    if fd < 0 || flags & libc::MAP_ANONYMOUS != 0 || offset < IMPORTED {
+        return None;
+    }
+    let device = device::opened()?;
+    let _inside = Inside::enter()?;
+    match device::file_of(device, fd)? {
+        DeviceFile::Render(_) => device.imported(offset),
+        DeviceFile::Kfd => None,
+    }
+}
+
+/// Descriptor and offset of a mapping.
+fn source(imported: Option<&Imported>, fd: c_int, offset: off_t) -> (c_int, off_t) {
+    match imported {
+        Some((file, at)) => (file.as_raw_fd(), off_t::try_from(*at).unwrap_or(off_t::MAX)),
+        None => (fd, offset),
     }
 }
 
@@ -56,8 +84,10 @@ pub(crate) unsafe extern "C" fn mmap(
     if flags & libc::MAP_FIXED != 0 {
         changing(address, len);
     }
+    let imported = imported(flags, fd, offset);
+    let (from, at) = source(imported.as_ref(), fd, offset);
     // SAFETY: as the caller promised.
-    let made = unsafe { next::mmap(address, len, protection, flags, fd, offset) };
+    let made = unsafe { next::mmap(address, len, protection, flags, from, at) };
     mapped(made, len, protection, flags, fd, offset);
     made
 }
@@ -76,8 +106,10 @@ pub(crate) unsafe extern "C" fn mmap64(
     if flags & libc::MAP_FIXED != 0 {
         changing(address, len);
     }
+    let imported = imported(flags, fd, offset);
+    let (from, at) = source(imported.as_ref(), fd, offset);
     // SAFETY: as the caller promised.
-    let made = unsafe { next::mmap64(address, len, protection, flags, fd, offset) };
+    let made = unsafe { next::mmap64(address, len, protection, flags, from, at) };
     mapped(made, len, protection, flags, fd, offset);
     made
 }

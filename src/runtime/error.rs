@@ -59,6 +59,18 @@ pub enum RuntimeError {
         /// Bytes.
         bytes: u64,
     },
+    /// Rows or slices that SDMA packets cannot describe.
+    #[error(
+        "{what} that are {bytes} bytes apart; the engine takes 1 to {most} at these addresses and sizes"
+    )]
+    Rectangle {
+        /// Rows or slices.
+        what: &'static str,
+        /// As asked for.
+        bytes: u64,
+        /// The most.
+        most: u64,
+    },
     /// No copy kernels for a target.
     #[error("there are no copy kernels for {target}")]
     NoBlit {
@@ -111,7 +123,7 @@ impl RuntimeError {
             Self::ForeignAgent { .. } => HsaStatus::ERROR_INVALID_AGENT,
             Self::NoBlit { .. } => HsaStatus::ERROR_INVALID_ISA,
             Self::EngineStopped => HsaStatus::ERROR_MEMORY_FAULT,
-            Self::Unaligned { .. } => HsaStatus::ERROR_INVALID_ARGUMENT,
+            Self::Unaligned { .. } | Self::Rectangle { .. } => HsaStatus::ERROR_INVALID_ARGUMENT,
             Self::Variable { .. }
             | Self::Model(_)
             | Self::Driver(_)

@@ -97,6 +97,8 @@ pub enum WaveState {
     Running,
     /// Waiting at a workgroup barrier for other waves.
     Barrier,
+    /// Waiting at the GPU's global wave sync for waves of other workgroups.
+    GlobalSync,
     /// In `s_sleep`.
     Sleeping,
     /// Ended with `s_endpgm` while others of its workgroup go on.

@@ -47,6 +47,7 @@ mod open;
 mod process;
 mod queue;
 mod queue_memory;
+mod rectangle;
 mod report;
 mod sdma;
 mod selection;
@@ -71,6 +72,7 @@ pub use self::memory::{
 };
 pub use self::open::Runtime;
 pub use self::queue::{Queue, QueueOptions};
+pub use self::rectangle::Image;
 pub use self::report::{
     CodeLocation, FaultArgument, FaultReport, HangReport, InstructionLine, WaveReport,
 };

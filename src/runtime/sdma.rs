@@ -9,6 +9,7 @@ use super::agent::{Agent, AgentShared};
 use super::driver::{CreateQueue, CreatedQueue, Doorbell, QueueType, Wait, WaitPolicy};
 use super::error::RuntimeError;
 use super::memory::{Buffer, PoolKind};
+use super::rectangle::{self, Image};
 use super::signal::{Condition, Signal};
 use crate::dispatch::layout::signal_offset;
 use crate::loader::DeviceAddr;
@@ -143,6 +144,22 @@ impl Sdma {
             done += len;
         }
         self.submit(packets, after)
+    }
+
+    /// Begins to copy a box between two images: `size` is bytes of a row, rows and slices. Otherwise as
+    /// [`copy_async`](Self::copy_async).
+    ///
+    /// # Errors
+    /// When the engine's packets cannot describe the images, memory is used up or the queue has stopped.
+    pub fn copy_rectangle_async(
+        &self,
+        to: Image,
+        from: Image,
+        size: [u64; 3],
+        after: &[&Signal],
+    ) -> Result<Signal, RuntimeError> {
+        let gfx12 = self.agent.info.properties.gfx_target_version >= 120_000;
+        self.submit(rectangle::packets(gfx12, to, from, size)?, after)
     }
 
     /// Begins to fill `bytes`, a multiple of 4, with a pattern; `to` is aligned to 4.

@@ -172,9 +172,8 @@ static void attributes() {
     int units = 0, cooperative = -1;
     HIP(hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, 0));
     EXPECT(units == properties.multiProcessorCount);
-    // The devices do not claim global wave sync.
     HIP(hipDeviceGetAttribute(&cooperative, hipDeviceAttributeCooperativeLaunch, 0));
-    EXPECT(cooperative == 0 && properties.cooperativeLaunch == 0);
+    EXPECT(cooperative == 1 && properties.cooperativeLaunch == 1);
     size_t free_bytes, total_bytes, later_bytes;
     HIP(hipMemGetInfo(&free_bytes, &total_bytes));
     EXPECT(free_bytes <= total_bytes && total_bytes == properties.totalGlobalMem);

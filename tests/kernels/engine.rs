@@ -362,5 +362,6 @@ fn prepare(
         packet_address: memory.place(&packet)?,
         queue_address: queue,
         dispatch_id: 0,
+        global_sync: false,
     })
 }

@@ -419,6 +419,7 @@ impl WaveView {
             state: match wave.state {
                 WaveState::Running => "running",
                 WaveState::Barrier => "waiting at a barrier",
+                WaveState::GlobalSync => "waiting for waves of other workgroups",
                 WaveState::Sleeping => "sleeping",
                 WaveState::Ended => "ended",
                 WaveState::Halted => "halted",

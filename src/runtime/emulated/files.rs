@@ -133,6 +133,24 @@ pub(super) fn is_mapped(file: impl AsFd, offset: u64, address: u64, size_bytes: 
     })
 }
 
+/// Whether the process has something mapped at all of a range of whole pages.
+pub(super) fn is_present(address: u64, size_bytes: u64) -> bool {
+    /// Pages of one question.
+    const PAGES: u64 = 1 << 16;
+    let mut answers = vec![0u8; PAGES.min(size_bytes / PAGE_SIZE) as usize];
+    let mut done = 0;
+    while done < size_bytes {
+        let len = (size_bytes - done).min(PAGES * PAGE_SIZE);
+        let start = std::ptr::with_exposed_provenance_mut((address + done) as usize);
+        // SAFETY: the call reads no memory of the range, and writes a byte for each page of it.
+        if unsafe { libc::mincore(start, len as usize, answers.as_mut_ptr()) } != 0 {
+            return false;
+        }
+        done += len;
+    }
+    true
+}
+
 /// The device's own mapping of a part of a file.
 #[derive(Debug)]
 pub(super) struct View {

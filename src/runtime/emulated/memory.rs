@@ -4,6 +4,7 @@
 //! what is in the memory. Follows KFD's alloc, map, unmap and free ioctls.
 #![expect(unsafe_code, reason = "maps host memory that the caller vouches for")]
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::files::{MemoryFile, View};
@@ -24,7 +25,7 @@ pub(super) struct AgentMemory {
 #[derive(Debug)]
 pub(super) struct Files {
     /// `/dev/kfd`, which maps doorbells and registers.
-    pub(super) kfd: std::os::fd::OwnedFd,
+    pub(super) kfd: OwnedFd,
     /// The render nodes, in the order of the agents.
     pub(super) render: Vec<MemoryFile>,
 }
@@ -44,6 +45,12 @@ enum Place {
         identical: bool,
         /// The device's own mapping, once it was needed.
         view: Option<Arc<View>>,
+    },
+    /// In a file of another process.
+    Imported {
+        file: Arc<OwnedFd>,
+        offset: u64,
+        view: Arc<View>,
     },
     /// A page of `/dev/kfd`.
     Register { view: Arc<View> },
@@ -90,7 +97,7 @@ impl Object {
             }
             Place::Host(host) => *host,
             Place::File { view, .. } => view.as_ref().map_or(0, |view| view.address()),
-            Place::Register { view } => view.address(),
+            Place::Imported { view, .. } | Place::Register { view } => view.address(),
         };
         // SAFETY: `Driver::allocate_memory` makes the caller keep user memory until it is freed, which unmaps it; views
         // are unmapped from address spaces before they go.
@@ -371,6 +378,68 @@ impl Memory {
         })
     }
 
+    /// Where an object lies in its agent's file: the agent's number, the offset, the size.
+    pub(super) fn in_file(&self, handle: MemoryHandle) -> Option<(usize, u64, u64)> {
+        match self.lock().map.get(&handle) {
+            Some(&Object {
+                place: Place::File { agent, offset, .. },
+                size_bytes,
+                ..
+            }) => Some((agent, offset, size_bytes)),
+            _ => None,
+        }
+    }
+
+    /// An object of bytes in a file of another process.
+    pub(super) fn import(
+        &self,
+        gpu: GpuId,
+        address: u64,
+        file: OwnedFd,
+        offset: u64,
+        size_bytes: u64,
+    ) -> Result<AllocatedMemory, DriverError> {
+        const CALL: &str = "import_memory";
+        self.agent(gpu, CALL)?;
+        if size_bytes == 0 || !self.arena.contains(address, size_bytes) {
+            return Err(argument(
+                CALL,
+                format!("{size_bytes} bytes at {address:#x}"),
+            ));
+        }
+        let view = View::new(&file, offset, size_bytes).map_err(|source| DriverError::System {
+            call: "mmap",
+            source,
+        })?;
+        let request = AllocateMemory {
+            gpu,
+            address,
+            size_bytes,
+            flags: MemoryFlags::GTT | MemoryFlags::WRITABLE | MemoryFlags::EXECUTABLE,
+            user_address: None,
+        };
+        let place = Place::Imported {
+            file: Arc::new(file),
+            offset,
+            view,
+        };
+        let handle = self.lock().insert(&request, place);
+        Ok(AllocatedMemory {
+            handle,
+            mmap_offset: imported_offset(handle),
+        })
+    }
+
+    /// The file behind an offset that [`import`](Self::import) gave, and the place in it.
+    pub(super) fn imported(&self, mmap_offset: u64) -> Option<(Arc<OwnedFd>, u64)> {
+        let objects = self.lock();
+        let handle = mmap_offset.checked_sub(IMPORTED)? / PAGE_SIZE;
+        match &objects.map.get(&MemoryHandle(handle))?.place {
+            Place::Imported { file, offset, .. } => Some((Arc::clone(file), *offset)),
+            _ => None,
+        }
+    }
+
     /// Whether an agent maps an object; false for one that there is not.
     pub(super) fn is_mapped(&self, handle: MemoryHandle) -> bool {
         let objects = self.lock();
@@ -434,7 +503,7 @@ impl Memory {
                 Place::File { identical, .. } => {
                     identical && overlaps(object.address, object.size_bytes)
                 }
-                Place::Arena | Place::Register { .. } => false,
+                Place::Arena | Place::Imported { .. } | Place::Register { .. } => false,
             };
             if !hit {
                 continue;
@@ -566,11 +635,23 @@ impl Memory {
     }
 }
 
+/// Offsets from here on are of imported memory: behind the end of every file.
+pub(super) const IMPORTED: u64 = 1 << 43;
+
+fn imported_offset(handle: MemoryHandle) -> u64 {
+    IMPORTED + handle.0 * PAGE_SIZE
+}
+
 /// Where `/dev/kfd` maps the doorbells, or the remapped registers, of the agent with that number. Offsets of doorbells are
 /// multiples of 4 GiB: libhsakmt 5.2 takes everything below for a place inside the page.
 pub(super) fn register_offset(agent: usize, doorbells: bool) -> u64 {
     let registers = if doorbells { 0 } else { 1 << 20 };
     ((agent as u64 + 1) << 32) + registers
+}
+
+/// Whether doorbells lie at an offset of `/dev/kfd`, as [`register_offset`] places them.
+pub(super) fn is_doorbell(offset: u64) -> bool {
+    offset >> 32 != 0 && offset as u32 & !((1 << 20) - 1) == 0
 }
 
 fn find<'a>(

@@ -8,6 +8,7 @@ mod at_once;
 mod clock;
 mod compute;
 pub mod cu;
+mod doorbells;
 mod events;
 mod files;
 pub mod kernel;
@@ -176,6 +177,35 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             })
     }
 
+    /// Gives a queue the GPU's global wave sync, or takes it away. One queue of a GPU has it at a time, as KFD says.
+    fn set_global_sync(&self, id: QueueId, on: bool) -> Result<(), DriverError> {
+        const CALL: &str = "set_global_sync";
+        let queue = self.queue(id, CALL)?;
+        let gpu = self.gpu(queue.gpu, CALL)?.1;
+        if gpu.device.node_properties(queue.agent as u32).num_gws == 0 {
+            return Err(DriverError::NoDevice {
+                what: format!("{} has no global wave sync", gpu.device.model.product),
+            });
+        }
+        let taken = self
+            .scheduler
+            .any(|other| other.gpu == queue.gpu && other.has_global_sync());
+        if on && taken {
+            return Err(DriverError::System {
+                call: CALL,
+                source: rustix::io::Errno::BUSY,
+            });
+        }
+        if !on && !queue.has_global_sync() {
+            return Err(DriverError::Argument {
+                call: CALL,
+                what: format!("queue {} has no global wave sync to give back", id.0),
+            });
+        }
+        queue.set_global_sync(on);
+        Ok(())
+    }
+
     fn sdma_queue(&self, id: QueueId) -> Option<Arc<SdmaQueue>> {
         let queues = self.sdma.lock().unwrap_or_else(PoisonError::into_inner);
         queues.get(&id).cloned()
@@ -220,7 +250,8 @@ impl<C: ComputeUnits> VirtualDevice<C> {
             gpu: agent as u32,
             queue: id,
         });
-        let untold = self.memory.files().is_some();
+        let files = self.memory.files();
+        let untold = files.map(|_files| Arc::clone(self.scheduler.doorbells()));
         let queue = SdmaQueue::start(
             Arc::clone(&gpu.vm),
             Arc::clone(&self.events),

@@ -3,7 +3,7 @@
 //! Knows: products, their targets, sizes and clocks. Must not know: how they are emulated. Figures are the vendors'
 //! published ones (AMD's data sheets and ISA documents, PCI ids of amdgpu).
 use crate::loader::TargetId;
-use crate::loader::target::{TARGETS, Target};
+use crate::loader::target::{IsaVersion, TARGETS, Target};
 use crate::runtime::driver::{Cache, HeapType, IoLink, MemoryBank, NodeProperties};
 
 /// A product that the embedded GPU can be.
@@ -253,6 +253,18 @@ impl Device {
         })
     }
 
+    /// The PCI revision, by which libdrm's list (amdgpu.ids) tells products of one device id apart.
+    #[must_use]
+    pub fn pci_revision(&self) -> u32 {
+        match self.model.name {
+            "mi100" => 0x01,
+            "mi50" | "gfx906" | "mi210" | "gfx90a" => 0x02,
+            "rx6900xt" | "gfx1030" => 0xc0,
+            "vega64" | "radeonvii" | "rx5700xt" | "rx6700xt" => 0xc1,
+            _ => 0,
+        }
+    }
+
     /// The node's numbers as KFD gives them.
     #[must_use]
     pub fn node_properties(&self, ordinal: u32) -> NodeProperties {
@@ -283,8 +295,7 @@ impl Device {
             num_sdma_xgmi_engines: model.xgmi_engines,
             num_sdma_queues_per_engine: 8,
             num_cp_queues: 24,
-            // global wave sync is not modelled, and ROCr asks here before it relies on it
-            num_gws: 0,
+            num_gws: global_wave_sync(version),
             fw_version: 0,
             sdma_fw_version: 0,
             unique_id: 0x726f_6372_0000_0000 | u64::from(ordinal),
@@ -370,10 +381,18 @@ fn settle(
     }
 }
 
-/// Topology capability bits: AQL doorbells (13:12 = 2), SRAM ECC (26), coherent host access (28).
+/// Resources of global wave sync: GFX9, GFX10.3 and GFX11 have them (amdgpu_gds, kfd_device.c).
+fn global_wave_sync(version: IsaVersion) -> u32 {
+    match (version.major, version.minor) {
+        (9 | 11, _) | (10, 3) => 64,
+        _ => 0,
+    }
+}
+
+/// Topology capability bits: AQL doorbells (13:12 = 2), SRAM ECC (26), SVM (27), coherent host access (28).
 fn capability(target: &TargetId) -> u32 {
     let ecc = matches!(target.sramecc, crate::loader::Feature::On);
-    2 << 12 | u32::from(ecc) << 26 | 1 << 28
+    2 << 12 | u32::from(ecc) << 26 | 1 << 27 | 1 << 28
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             DispatchRequest {
                 packet_address: address,
                 dispatch_id: index,
+                global_sync: self.has_global_sync(),
                 ..state.last.1
             }
         } else {
@@ -129,6 +130,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 packet_address: address,
                 queue_address: self.placement.queue_address(),
                 dispatch_id: index,
+                global_sync: self.has_global_sync(),
             };
             state.last = (packet.words, request);
             request

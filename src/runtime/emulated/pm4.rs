@@ -95,7 +95,12 @@ impl Pm4 {
     }
 
     /// A dispatch of the registers as they are. Dimensions are of workgroups, or of work-items if the initiator says so.
-    fn dispatch(&self, dimensions: [u32; 3], initiator: u32) -> RegisterDispatch {
+    fn dispatch(
+        &self,
+        dimensions: [u32; 3],
+        initiator: u32,
+        global_sync: bool,
+    ) -> RegisterDispatch {
         let of = |index: usize| self.registers[index];
         let threads: [u16; 3] =
             std::array::from_fn(|i| (of(register::NUM_THREAD_X + i) & 0xffff) as u16);
@@ -114,6 +119,7 @@ impl Pm4 {
             threads,
             dimensions,
             dimensions_are_threads: initiator & INITIATOR_THREAD_DIMENSIONS != 0,
+            global_sync,
         }
     }
 }
@@ -278,7 +284,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
         let Some(pm4) = &state.pm4 else {
             return Ok(None);
         };
-        let request = pm4.dispatch(dimensions, initiator);
+        let request = pm4.dispatch(dimensions, initiator, self.has_global_sync());
         // An empty grid is no dispatch.
         if dimensions.contains(&0) {
             return Ok(None);

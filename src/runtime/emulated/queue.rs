@@ -9,7 +9,7 @@
 //! hold is looked at again later.
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::clock;
@@ -150,6 +150,8 @@ pub(super) struct HardwareQueue<C: ComputeUnits> {
     pub(super) placement: Placement,
     pub(super) observer: Option<Arc<dyn Observer>>,
     condition: AtomicU8,
+    /// Its dispatches may use global wave sync.
+    global_sync: AtomicBool,
     state: Mutex<State<C>>,
 }
 
@@ -210,6 +212,7 @@ impl<C: ComputeUnits> HardwareQueue<C> {
             placement,
             observer,
             condition: AtomicU8::new(RUNNING),
+            global_sync: AtomicBool::new(false),
             state: Mutex::new(State {
                 next: first,
                 launching: first,
@@ -227,6 +230,17 @@ impl<C: ComputeUnits> HardwareQueue<C> {
                 pm4: placement.pm4.then(Pm4::new),
             }),
         }
+    }
+
+    /// Whether its dispatches may use global wave sync.
+    #[inline]
+    pub(super) fn has_global_sync(&self) -> bool {
+        self.global_sync.load(Ordering::Relaxed)
+    }
+
+    /// Gives or takes global wave sync.
+    pub(super) fn set_global_sync(&self, on: bool) {
+        self.global_sync.store(on, Ordering::Relaxed);
     }
 
     /// A new lane for this queue's agent.

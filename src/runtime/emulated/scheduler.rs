@@ -14,6 +14,7 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use super::compute::ComputeUnits;
+use super::doorbells::UntoldDoorbells;
 use super::events::Events;
 use super::queue::{HardwareQueue, Lane, Progress};
 use crate::runtime::driver::{QueueId, Wait, WaitPolicy};
@@ -27,12 +28,16 @@ const DOZE: Duration = Duration::from_micros(50);
 const DOZES: u32 = 40;
 /// What waits on a plain store (a barrier's signal, a waiter's condition) is looked at again at least this often.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
-/// Where doorbells are plain stores of a process that nobody is told of, the first worker looks this often: the longer
-/// nothing came, the more seldom.
+/// Where doorbells are plain stores of a process and cannot be armed, the first worker looks this often: the longer nothing
+/// came, the more seldom.
 const UNTOLD_LOOKS: [(u32, Duration); 2] = [
     (1000, Duration::from_micros(100)),
     (u32::MAX, Duration::from_millis(1)),
 ];
+/// Dozes of the first worker where doorbells may be armed: a store to an armed one costs the process some microseconds.
+const DOZES_BEFORE_ARMED: u32 = 2;
+/// How often it looks while they are armed, should the process ring by a mapping that the device was not told of.
+const ARMED_LOOKS: Duration = Duration::from_millis(100);
 /// More worker threads than this are not started.
 const MAX_THREADS: usize = 1024;
 
@@ -40,6 +45,19 @@ const MAX_THREADS: usize = 1024;
 struct Sleeper {
     thread: OnceLock<Thread>,
     asleep: AtomicBool,
+    /// It sleeps where stores to doorbells are noticed.
+    armed: AtomicBool,
+}
+
+impl Sleeper {
+    fn wake(&self, doorbells: &UntoldDoorbells) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+        if self.armed.load(Ordering::SeqCst) {
+            doorbells.wake();
+        }
+    }
 }
 
 /// A thread's means to execute: kept between waits.
@@ -60,8 +78,9 @@ pub(super) struct Scheduler<C: ComputeUnits> {
     version: AtomicU64,
     threads: AtomicUsize,
     deterministic: AtomicBool,
-    /// Doorbells are not told of.
+    /// Doorbells are stores of a process.
     untold: AtomicBool,
+    doorbells: Arc<UntoldDoorbells>,
     /// Waiting threads that execute.
     helpers: AtomicUsize,
     /// Workers that only an unpark wakes.
@@ -92,6 +111,7 @@ impl<C: ComputeUnits> Scheduler<C> {
             threads: AtomicUsize::new(std::thread::available_parallelism().map_or(1, usize::from)),
             deterministic: AtomicBool::new(false),
             untold: AtomicBool::new(false),
+            doorbells: Arc::default(),
             helpers: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
             sleepers: RwLock::default(),
@@ -109,9 +129,14 @@ impl<C: ComputeUnits> Scheduler<C> {
         }
     }
 
-    /// From now on doorbells are stores that nobody tells of.
+    /// From now on doorbells are stores of a process.
     pub(super) fn set_untold_doorbells(&self) {
         self.untold.store(true, Ordering::SeqCst);
+    }
+
+    /// The pages of such doorbells.
+    pub(super) fn doorbells(&self) -> &Arc<UntoldDoorbells> {
+        &self.doorbells
     }
 
     pub(super) fn set_schedule(self: &Arc<Self>, schedule: Schedule) {
@@ -155,6 +180,11 @@ impl<C: ComputeUnits> Scheduler<C> {
         self.queues().len()
     }
 
+    /// Whether a queue is there that is so.
+    pub(super) fn any(&self, is: impl Fn(&HardwareQueue<C>) -> bool) -> bool {
+        self.queues().iter().any(|queue| is(queue))
+    }
+
     pub(super) fn find(&self, id: QueueId) -> Option<Arc<HardwareQueue<C>>> {
         self.queues().iter().find(|queue| queue.id == id).cloned()
     }
@@ -180,9 +210,7 @@ impl<C: ComputeUnits> Scheduler<C> {
         let sleepers = self.sleepers.read().unwrap_or_else(PoisonError::into_inner);
         for sleeper in sleepers.iter().take(allowed) {
             if sleeper.asleep.swap(false, Ordering::SeqCst) {
-                if let Some(thread) = sleeper.thread.get() {
-                    thread.unpark();
-                }
+                sleeper.wake(&self.doorbells);
                 return;
             }
         }
@@ -196,9 +224,7 @@ impl<C: ComputeUnits> Scheduler<C> {
             .iter()
         {
             sleeper.asleep.store(false, Ordering::SeqCst);
-            if let Some(thread) = sleeper.thread.get() {
-                thread.unpark();
-            }
+            sleeper.wake(&self.doorbells);
         }
     }
 
@@ -224,6 +250,7 @@ impl<C: ComputeUnits> Scheduler<C> {
             let sleeper = Arc::new(Sleeper {
                 thread: OnceLock::new(),
                 asleep: AtomicBool::new(false),
+                armed: AtomicBool::new(false),
             });
             let scheduler = Arc::clone(self);
             let own = Arc::clone(&sleeper);
@@ -259,48 +286,70 @@ impl<C: ComputeUnits> Scheduler<C> {
                 continue;
             }
             idle = idle.saturating_add(1);
+            let looks = index == 0 && self.untold.load(Ordering::Relaxed);
+            let dozes = if looks && self.doorbells.can_be_armed() {
+                DOZES_BEFORE_ARMED
+            } else {
+                DOZES
+            };
             if idle < LOOKS && !displaced() {
                 pause();
-            } else if idle < LOOKS + DOZES {
+            } else if idle < LOOKS + dozes {
                 std::thread::park_timeout(DOZE);
             } else {
-                let looks = idle - LOOKS - DOZES;
-                let longest = (index == 0 && self.untold.load(Ordering::Relaxed)).then(|| {
-                    UNTOLD_LOOKS
-                        .iter()
-                        .find(|&&(upto, _)| looks < upto)
-                        .map_or(LOOK_AGAIN, |&(_, slice)| slice)
-                });
-                self.sleep(sleeper, &mut executor, progress, &displaced, longest);
+                let looks = looks.then_some(idle - LOOKS - dozes);
+                if self.sleep(sleeper, &mut executor, progress, &displaced, looks) {
+                    idle = 0;
+                }
             }
         }
     }
 
+    /// Sleeps until there may be work; gives whether some was done already.
     fn sleep(
         &self,
         sleeper: &Sleeper,
         executor: &mut Executor<C>,
         progress: Progress,
         displaced: &dyn Fn() -> bool,
-        longest: Option<Duration>,
-    ) {
+        looks: Option<u32>,
+    ) -> bool {
         sleeper.asleep.store(true, Ordering::SeqCst);
         self.asleep.fetch_add(1, Ordering::SeqCst);
         // Pairs with the fences in `rung` and `stop_helping`.
         fence(Ordering::SeqCst);
+        // before the last look: a doorbell that is stored behind it is noticed
+        let armed = looks.is_some() && progress == Progress::Nothing && self.doorbells.arm();
+        sleeper.armed.store(armed, Ordering::SeqCst);
         let anything = !displaced() && self.pending(executor);
         if self.stopping.load(Ordering::SeqCst) {
             // Woken for good.
         } else if !anything {
-            match longest {
-                Some(longest) => std::thread::park_timeout(longest),
+            match looks {
+                Some(_) if armed => self.doorbells.wait(ARMED_LOOKS),
+                Some(looks) => {
+                    let slice = UNTOLD_LOOKS.iter().find(|&&(upto, _)| looks < upto);
+                    std::thread::park_timeout(slice.map_or(LOOK_AGAIN, |&(_, slice)| slice));
+                }
                 None => std::thread::park(),
             }
         } else if progress == Progress::Waiting {
             std::thread::park_timeout(LOOK_AGAIN);
         }
+        let mut worked = false;
+        if armed {
+            sleeper.armed.store(false, Ordering::SeqCst);
+            // while the store still waits: set free, its thread often spins where the work could be done
+            if !anything && !displaced() {
+                worked = self.round(executor, &|| true) >= Progress::Worked;
+            }
+            self.doorbells.disarm();
+            // SDMA queues sleep there
+            self.events.activity().notify();
+        }
         self.asleep.fetch_sub(1, Ordering::SeqCst);
         sleeper.asleep.store(false, Ordering::SeqCst);
+        worked
     }
 
     /// Whether any queue has work for somebody.

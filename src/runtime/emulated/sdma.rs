@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::clock;
+use super::doorbells::UntoldDoorbells;
 use super::events::Events;
 use super::vm::{AccessError, AddressSpace};
 use crate::dispatch::QueueError;
@@ -23,7 +24,7 @@ const PIECE_BYTES: u64 = 64 << 10;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// An idle thread looks whether it is to end this often; a doorbell wakes it at once.
 const IDLE: Duration = Duration::from_millis(100);
-/// Looks of an idle thread whose doorbells nobody tells of: so many at the shorter distance, then at the longer.
+/// Looks of an idle thread whose doorbells are not told of just now: so many at the shorter distance, then at the longer.
 const UNTOLD_LOOKS: u32 = 500;
 const UNTOLD: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
 
@@ -91,8 +92,8 @@ pub(super) struct SdmaQueue {
     pub(super) doorbell: AtomicU64,
     suspended: AtomicBool,
     stopping: AtomicBool,
-    /// Nobody tells of the doorbell.
-    untold: bool,
+    /// Where the doorbell is a store of a process.
+    untold: Option<Arc<UntoldDoorbells>>,
     watch: Option<Watch>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -119,7 +120,7 @@ impl SdmaQueue {
         vm: Arc<AddressSpace>,
         events: Arc<Events>,
         placement: Placement,
-        untold: bool,
+        untold: Option<Arc<UntoldDoorbells>>,
         watch: Option<Watch>,
     ) -> std::io::Result<Arc<Self>> {
         let queue = Arc::new(Self {
@@ -167,10 +168,12 @@ impl SdmaQueue {
         let mut looks = 0u32;
         while !self.stopping.load(Ordering::Acquire) {
             let ticket = self.events.activity().ticket();
-            let mut sleep = Some(match self.untold {
-                false => IDLE,
-                true if looks < UNTOLD_LOOKS => UNTOLD.0,
-                true => UNTOLD.1,
+            // asked before the look at the ring: a store behind it notifies
+            let mut sleep = Some(match &self.untold {
+                None => IDLE,
+                Some(doorbells) if doorbells.is_armed() => IDLE,
+                Some(_) if looks < UNTOLD_LOOKS => UNTOLD.0,
+                Some(_) => UNTOLD.1,
             });
             looks = looks.saturating_add(1);
             if !self.suspended.load(Ordering::Acquire) {

@@ -540,6 +540,54 @@ pub struct Svm {
     pub nattr: u32,
 }
 
+/// An attribute of [`Svm`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SvmAttribute {
+    /// One of [`svm`].
+    pub kind: u32,
+    /// What it is, or the GPU that it is about.
+    pub value: u32,
+}
+
+/// Operations and attributes of [`Svm`].
+pub mod svm {
+    /// Operation: set attributes.
+    pub const SET: u32 = 0;
+    /// Operation: tell attributes.
+    pub const GET: u32 = 1;
+    /// Where the memory should lie: 0 the host, a GPU's id, or all ones for anywhere.
+    pub const PREFERRED_LOC: u32 = 0;
+    /// Where it is to be brought now.
+    pub const PREFETCH_LOC: u32 = 1;
+    /// This GPU reaches it; it may have to move.
+    pub const ACCESS: u32 = 2;
+    /// This GPU reaches it where it lies.
+    pub const ACCESS_IN_PLACE: u32 = 3;
+    /// This GPU does not reach it.
+    pub const NO_ACCESS: u32 = 4;
+    /// Flags to set.
+    pub const SET_FLAGS: u32 = 5;
+    /// Flags to clear.
+    pub const CLR_FLAGS: u32 = 6;
+    /// How many pages move together, as a power of two.
+    pub const GRANULARITY: u32 = 7;
+
+    /// Bits of `SET_FLAGS` and `CLR_FLAGS`.
+    pub mod flag {
+        /// The host's processors reach it.
+        pub const HOST_ACCESS: u32 = 1;
+        /// It is coherent between devices.
+        pub const COHERENT: u32 = 2;
+        /// GPUs only read it.
+        pub const GPU_RO: u32 = 8;
+        /// GPUs may execute it.
+        pub const GPU_EXEC: u32 = 16;
+        /// All that there are.
+        pub const ALL: u32 = 0x7f;
+    }
+}
+
 /// SET_XNACK_MODE.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -611,6 +659,38 @@ pub struct ContextSaveHeader {
     pub reserved1: u32,
 }
 
+/// IPC_IMPORT_HANDLE, of AMD's driver package.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct IpcImportHandle {
+    /// From KFD.
+    pub handle: u64,
+    /// To KFD.
+    pub va_addr: u64,
+    /// From KFD.
+    pub mmap_offset: u64,
+    /// To KFD.
+    pub share_handle: [u32; 4],
+    /// To KFD.
+    pub gpu_id: u32,
+    /// From KFD: what the exporting process said of the memory.
+    pub flags: u32,
+}
+
+/// IPC_EXPORT_HANDLE, of AMD's driver package.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct IpcExportHandle {
+    /// To KFD.
+    pub handle: u64,
+    /// From KFD.
+    pub share_handle: [u32; 4],
+    /// To KFD.
+    pub gpu_id: u32,
+    /// To KFD.
+    pub flags: u32,
+}
+
 const _: () = {
     assert!(size_of::<DeviceApertures>() == 56);
     assert!(size_of::<EventData>() == 48);
@@ -652,6 +732,8 @@ ioctls! { b'K':
     GetAvailableMemory ReadWrite 0x23 "AMDKFD_IOC_AVAILABLE_MEMORY" = 0xc010_4b23;
     ExportDmabuf ReadWrite 0x24 "AMDKFD_IOC_EXPORT_DMABUF" = 0xc010_4b24;
     RuntimeEnable ReadWrite 0x25 "AMDKFD_IOC_RUNTIME_ENABLE" = 0xc010_4b25;
+    IpcImportHandle ReadWrite 0x80 "AMDKFD_IOC_IPC_IMPORT_HANDLE" = 0xc030_4b80;
+    IpcExportHandle ReadWrite 0x81 "AMDKFD_IOC_IPC_EXPORT_HANDLE" = 0xc020_4b81;
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub struct DispatchRequest {
     pub queue_address: u64,
     /// Packet index in its queue (the dispatch id).
     pub dispatch_id: u64,
+    /// The queue has global wave sync.
+    pub global_sync: bool,
 }
 
 /// A dispatch as the compute registers describe it, for clients that put PM4 packets into a queue. There is no kernel
@@ -56,6 +58,8 @@ pub struct RegisterDispatch {
     pub dimensions: [u32; 3],
     /// It is in work-items, not in workgroups.
     pub dimensions_are_threads: bool,
+    /// The queue has global wave sync.
+    pub global_sync: bool,
 }
 
 /// Why a dispatch is refused before a wave starts; the packet processor maps it to ROCr's queue error.

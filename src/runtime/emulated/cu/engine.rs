@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::api::{DispatchRequest, RefuseReason, RegisterDispatch};
+use super::global_sync::GlobalSync;
 use super::jit::Compile;
 use super::launch::Launch;
 use super::program::{Cache, Program, ProgramKey};
@@ -63,6 +64,7 @@ pub struct Engine {
     pub(super) vm: Arc<AddressSpace>,
     cache: RwLock<Arc<Cache>>,
     pub(super) env: Env,
+    pub(super) global_sync: Arc<GlobalSync>,
     options: EngineOptions,
     /// Dispatches to come are counted in detail.
     pub(super) counted: AtomicBool,
@@ -126,6 +128,7 @@ impl Engine {
             vm,
             cache: RwLock::new(Arc::new(Cache::new(simd, options.when_compiled()))),
             env,
+            global_sync: Arc::default(),
             options,
             counted: AtomicBool::new(false),
             generation: AtomicU64::new(0),
@@ -209,6 +212,7 @@ impl Engine {
             cache,
             self.env,
             Arc::clone(&self.vm),
+            Arc::clone(&self.global_sync),
             slots / waves,
         )
     }

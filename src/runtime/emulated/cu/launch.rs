@@ -360,6 +360,7 @@ impl Launch {
             packet_address: 0,
             queue_address: 0,
             dispatch_id: 0,
+            global_sync: dispatch.global_sync,
         };
         let groups = check_geometry(&request, target)?;
         let limit_bytes = target.resources.lds_bytes_per_workgroup;
@@ -461,6 +462,7 @@ impl Launch {
                 packet_address: 0,
                 queue_address: 0,
                 dispatch_id: 0,
+                global_sync: true,
             },
             shape,
             entry: 0,
@@ -496,7 +498,8 @@ impl Launch {
             && (0..3).all(|i| old.workgroup_size[i] == request.workgroup_size[i])
             && old.dimensions == request.dimensions
             && old.group_segment_size == request.group_segment_size
-            && old.private_segment_size == request.private_segment_size;
+            && old.private_segment_size == request.private_segment_size
+            && old.global_sync == request.global_sync;
         if !same || self.preloaded {
             return false;
         }

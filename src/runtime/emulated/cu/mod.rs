@@ -7,6 +7,7 @@
 //! micro-ops ([`microop`]) call the [`handlers`] made of [`ops`] for a back end of [`simd`].
 mod api;
 mod engine;
+mod global_sync;
 mod group;
 mod handlers;
 #[cfg(test)]

@@ -99,12 +99,13 @@ impl Engine {
                 slot,
                 stop,
                 tally: None,
+                global_sync: &self.global_sync,
             };
             let mut retired = 0;
             let fault = match group.turn(&around, &mut retired) {
                 Turn::Done => None,
                 Turn::Fault(fault) => Some(fault),
-                Turn::Preempted => {
+                Turn::Preempted | Turn::Waits => {
                     let run = self.run(
                         kept.launch.clone(),
                         Arc::clone(&kept.program),

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::api::{Outcome, Snapshot, Step};
+use super::global_sync::GlobalSync;
 use super::group::{Group, Surroundings, TURN, Turn};
 use super::launch::Launch;
 use super::program::{Cache, Program};
@@ -88,6 +89,7 @@ pub struct Run {
     cache: Arc<Cache>,
     env: Env,
     vm: Arc<AddressSpace>,
+    global_sync: Arc<GlobalSync>,
     total: u64,
     resident_limit: u64,
     next: AtomicU64,
@@ -114,6 +116,7 @@ impl Run {
         cache: Arc<Cache>,
         env: Env,
         vm: Arc<AddressSpace>,
+        global_sync: Arc<GlobalSync>,
         resident_limit: u64,
     ) -> Self {
         let total = launch.total_groups();
@@ -123,6 +126,7 @@ impl Run {
             cache,
             env,
             vm,
+            global_sync,
             total,
             resident_limit: resident_limit.max(1),
             next: AtomicU64::new(0),
@@ -208,8 +212,10 @@ impl Run {
                 slot: &worker.slot,
                 stop: &wanted,
                 tally: tally.as_ref(),
+                global_sync: &self.global_sync,
             };
-            match group.turn(&around, &mut counters.wave_instructions) {
+            let turn = group.turn(&around, &mut counters.wave_instructions);
+            match turn {
                 Turn::Done => {
                     self.finished.fetch_add(1, Ordering::AcqRel);
                     worker.give_back(group);
@@ -221,8 +227,8 @@ impl Run {
                     }
                     worker.slot.quiesce();
                 }
-                Turn::Preempted => {
-                    if self.put_back(group) {
+                Turn::Preempted | Turn::Waits => {
+                    if self.put_back(group, matches!(turn, Turn::Waits)) {
                         // what they may wait for needs the CPU too
                         std::thread::yield_now();
                     }
@@ -311,8 +317,8 @@ impl Run {
     }
 
     /// Puts a workgroup that has not ended at the end of those that wait for their turn; whether all of them had one since
-    /// one ended.
-    fn put_back(&self, group: Box<Group>) -> bool {
+    /// one ended. One that waits for other workgroups gives its place to a new one.
+    fn put_back(&self, group: Box<Group>, waits: bool) -> bool {
         let mut ready = lock(&self.ready);
         ready.groups.push_back(group);
         ready.preempted += 1;
@@ -330,6 +336,9 @@ impl Run {
             ready.preempted = 0;
             ready.allowance = resident.min(self.resident_limit.saturating_sub(resident));
             ready.patience = ready.patience.saturating_mul(4);
+        }
+        if waits && ready.allowance == 0 && resident < self.resident_limit {
+            ready.allowance = 1;
         }
         self.ready_len.store(ready.groups.len(), Ordering::Release);
         round

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::engine::{PRIVATE_APERTURE, SHARED_APERTURE, dot_model};
+use super::global_sync::GlobalSync;
 use super::group::{Group, Surroundings, Turn};
 use super::jit::Compile;
 use super::launch::Launch;
@@ -205,6 +206,7 @@ impl Machine {
         let slot = self.vm.register_worker();
         slot.enter();
         let stop = || false;
+        let global_sync = GlobalSync::default();
         let around = Surroundings {
             launch: &launch,
             cache: &cache,
@@ -213,6 +215,7 @@ impl Machine {
             slot: &slot,
             stop: &stop,
             tally: None,
+            global_sync: &global_sync,
         };
         let (mut retired, mut turns) = (0, 0);
         let turn = loop {
@@ -228,7 +231,7 @@ impl Machine {
         self.compiled.set(self.compiled.get() + compiled);
         match turn {
             Turn::Done => {}
-            Turn::Preempted => panic!("the test's code does not end"),
+            Turn::Preempted | Turn::Waits => panic!("the test's code does not end"),
             Turn::Fault(fault) => return Err(fault),
         }
         for (wave, registers) in waves.iter_mut().enumerate() {

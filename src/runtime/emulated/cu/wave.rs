@@ -7,6 +7,7 @@
 //! the rows that prefix and suffix micro-ops use. Everything is addressed by byte offset ([`Slot`]).
 #![expect(unsafe_code, reason = "register rows through raw pointers")]
 
+use super::global_sync::GlobalSyncAct;
 use super::jit::ProgramView;
 use super::microop::{MicroOp, STOP, Slot};
 use super::simd::Vector;
@@ -137,6 +138,17 @@ pub(crate) enum Event {
         id: i32,
         /// What it asks.
         act: BarrierAct,
+    },
+    /// It asks something of the GPU's global wave sync; it goes on at `resume`.
+    GlobalSync {
+        /// What it asks.
+        act: GlobalSyncAct,
+        /// The resource's number.
+        resource: u32,
+        /// The counter.
+        value: u32,
+        /// Index of the micro-op.
+        at: u32,
     },
     /// It ended.
     End,

@@ -84,6 +84,7 @@ impl VirtualKernel {
         let array = (1u64 << per_array.min(32)).wrapping_sub(1) as u32;
         let mut info = abi::DeviceInfo {
             device_id: model.device_id,
+            pci_rev: device.pci_revision(),
             family,
             num_shader_engines: model.shader_engines,
             num_shader_arrays_per_engine: model.arrays_per_engine,

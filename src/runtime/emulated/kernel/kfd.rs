@@ -75,16 +75,53 @@ impl VirtualKernel {
                 args.available = self.device.memory.available(GpuId(args.gpu_id)).map_err(errno)?;
                 Ok(())
             };
+            AllocQueueGws => |args| {
+                args.first_gws = 0;
+                self.device
+                    .set_global_sync(QueueId(args.queue_id), args.num_gws != 0)
+                    .map_err(errno)
+            };
+            IpcExportHandle => |args| self.ipc_export(args);
+            IpcImportHandle => |args| self.ipc_import(args);
             RuntimeEnable => |args| {
                 args.capabilities_mask = 0;
                 Ok(())
             };
         }
+        if uapi::number(request) == uapi::number(<abi::Svm as Ioctl>::REQUEST) {
+            // SAFETY: as the caller promised.
+            return unsafe { self.svm_with_attributes(request, argument) };
+        }
         match uapi::name(request) {
-            // Known to KFD, and nothing the device has: global wave sync, SVM, dma-buf, wave state.
+            // Known to KFD, and nothing the device has: dma-buf, wave state.
             Some(_) => Err(Errno::OPNOTSUPP),
             None => Err(Errno::INVAL),
         }
+    }
+
+    /// SVM, whose attributes follow the header; the size in the request counts them.
+    ///
+    /// # Safety
+    /// As [`VirtualKernel::ioctl`].
+    unsafe fn svm_with_attributes(&self, request: u32, argument: *mut c_void) -> Result<(), Errno> {
+        let mut header = abi::Svm::default();
+        // SAFETY: as the caller promised.
+        unsafe {
+            with(request, argument, |args: &mut abi::Svm| {
+                header = *args;
+                Ok(())
+            })
+        }?;
+        let bytes = size_of::<abi::Svm>() + size_of::<abi::SvmAttribute>() * header.nattr as usize;
+        if uapi::size(request) < bytes {
+            return Err(Errno::INVAL);
+        }
+        let address = (argument.expose_provenance() + size_of::<abi::Svm>()) as u64;
+        // SAFETY: they are as many as the request's size says.
+        let mut attributes: Vec<abi::SvmAttribute> = unsafe { array(address, header.nattr) }?;
+        self.svm(&header, &mut attributes)?;
+        // SAFETY: as above.
+        unsafe { store(address, &attributes) }
     }
 
     fn get_version(&self, args: &mut abi::GetVersion) -> Result<(), Errno> {
@@ -264,6 +301,7 @@ impl VirtualKernel {
         if self.device.memory.is_mapped(handle) {
             return Err(Errno::BUSY);
         }
+        self.ipc_freeing(handle);
         self.device.free_memory(handle).map_err(errno)
     }
 

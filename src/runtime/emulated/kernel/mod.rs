@@ -10,7 +10,9 @@
     reason = "arguments of ioctls are structs behind pointers of the process"
 )]
 mod drm;
+mod ipc;
 mod kfd;
+mod svm;
 mod tree;
 
 use std::ffi::c_void;
@@ -24,13 +26,15 @@ use rustix::io::Errno;
 use super::VirtualDevice;
 use super::compute::Units;
 use super::files::{MemoryFile, sparse_file};
-use super::memory::Files;
+use super::memory::{Files, is_doorbell};
 use super::models::Device;
 use super::vm::Backing;
 use crate::runtime::driver::{DriverError, GpuId, MemoryFlags};
 use crate::runtime::instrument::{Observer, Schedule};
 use crate::runtime::uapi::{self, Ioctl};
 
+/// Offsets of render nodes from here on stand for memory that was imported.
+pub const IMPORTED: u64 = super::memory::IMPORTED;
 /// Minor number of the first render node.
 pub const FIRST_RENDER_MINOR: u32 = 128;
 /// Size of the file behind `/dev/kfd`: room for the registers of some thousand GPUs.
@@ -67,6 +71,9 @@ pub struct VirtualKernel {
     identities: Vec<(Identity, DeviceFile)>,
     /// The memory of the event page, which is kept until the process ends; 0: none yet.
     event_page: AtomicU64,
+    /// Memory of the process that GPUs reach without buffer objects.
+    shared: svm::SharedRanges,
+    exports: ipc::Exports,
 }
 
 /// What a process has made and not released.
@@ -103,6 +110,8 @@ impl VirtualKernel {
             device,
             identities: Vec::new(),
             event_page: AtomicU64::new(0),
+            shared: svm::SharedRanges::default(),
+            exports: ipc::Exports::default(),
         };
         for file in kernel.files().collect::<Vec<_>>() {
             let status = kernel
@@ -224,15 +233,37 @@ impl VirtualKernel {
         size_bytes: u64,
         shared_for_writing: bool,
     ) {
-        if let DeviceFile::Render(number) = file {
-            self.device
-                .memory
-                .host_mapped(number, offset, address, size_bytes, shared_for_writing);
+        match file {
+            DeviceFile::Render(number) => {
+                self.device.memory.host_mapped(
+                    number,
+                    offset,
+                    address,
+                    size_bytes,
+                    shared_for_writing,
+                );
+            }
+            DeviceFile::Kfd if shared_for_writing && is_doorbell(offset) => {
+                self.device
+                    .scheduler
+                    .doorbells()
+                    .mapped(address, size_bytes);
+            }
+            DeviceFile::Kfd => {}
         }
+    }
+
+    /// Where the bytes of imported memory are: what a mapping of the device file at this offset has to map instead.
+    #[must_use]
+    pub fn imported(&self, offset: u64) -> Option<(Arc<OwnedFd>, u64)> {
+        self.device.memory.imported(offset)
     }
 
     /// The process is about to unmap, remap or protect a range of its addresses.
     pub fn host_unmapping(&self, address: u64, size_bytes: u64) {
+        let doorbells = self.device.scheduler.doorbells();
+        doorbells.unmapping(address, size_bytes);
+        self.svm_unmapping(address, size_bytes);
         self.device.memory.host_unmapping(address, size_bytes);
     }
 

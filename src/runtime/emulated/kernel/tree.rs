@@ -81,7 +81,10 @@ pub(super) fn write(devices: &[Device], root: &Path) -> io::Result<()> {
         )?;
         put(&format!("{base}/subsystem_vendor"), "0x1002\n")?;
         put(&format!("{base}/subsystem_device"), "0x0000\n")?;
-        put(&format!("{base}/revision"), "0x00\n")?;
+        put(
+            &format!("{base}/revision"),
+            &format!("{:#04x}\n", device.pci_revision()),
+        )?;
         put(
             &format!("{base}/uevent"),
             &format!(

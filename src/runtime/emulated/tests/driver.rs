@@ -1,6 +1,8 @@
 //! What the driver half refuses, and memory.
 use super::rig::Rig;
-use crate::runtime::driver::{AllocateMemory, CreateQueue, Driver, GpuId, MemoryFlags, QueueType};
+use crate::runtime::driver::{
+    AllocateMemory, CreateQueue, Driver, GpuId, MemoryFlags, QueueId, QueueType,
+};
 use crate::runtime::emulated::DriverError;
 use crate::runtime::instrument::Access;
 
@@ -103,4 +105,35 @@ fn user_memory_is_mapped_at_its_own_address_until_it_is_freed() {
     rig.device.free_memory(memory.handle).unwrap();
     assert!(!rig.vm().check(address, 1, Access::Read));
     assert_eq!(host[9..15], [3, 9, 9, 9, 9, 3]);
+}
+
+/// One queue of a GPU has global wave sync at a time; it is given back by itself or with its queue.
+#[test]
+fn global_wave_sync_belongs_to_one_queue() {
+    let rig = Rig::new(1, true);
+    let (one, two) = (rig.queue(64), rig.queue(64));
+    let set = |id, on| rig.device.set_global_sync(id, on);
+    let busy = |result| {
+        matches!(
+            result,
+            Err(DriverError::System {
+                source: rustix::io::Errno::BUSY,
+                ..
+            })
+        )
+    };
+    assert!(matches!(
+        set(one.created.id, false),
+        Err(DriverError::Argument { .. })
+    ));
+    assert!(matches!(
+        set(QueueId(77), true),
+        Err(DriverError::Argument { .. })
+    ));
+    set(one.created.id, true).unwrap();
+    assert!(busy(set(one.created.id, true)) && busy(set(two.created.id, true)));
+    set(one.created.id, false).unwrap();
+    set(two.created.id, true).unwrap();
+    rig.device.destroy_queue(two.created.id).unwrap();
+    set(one.created.id, true).unwrap();
 }

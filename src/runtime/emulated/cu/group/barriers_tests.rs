@@ -301,3 +301,77 @@ fn barriers_lie_in_lds() {
         assert_eq!((wave.v[2][2], wave.v[8][2]), (77, 78), "a lane that is off");
     }
 }
+
+/// Waves meet at the GPU's global wave sync twice: what one wrote before it the other reads after it, and the counter of the
+/// second time is what the instruction brought the first time.
+#[test]
+fn waves_meet_at_global_wave_sync() {
+    // s_cmp_eq_u32 s0, 0; s_cbranch_scc0 L; ds_gws_init v6 offset:5 gds
+    // L: s_barrier; ds_write_b32 v0, v2; ds_gws_barrier v6 offset:5 gds; ds_read_b32 v3, v4; s_waitcnt lgkmcnt(0)
+    // ds_gws_barrier v6 offset:5 gds; ds_write_b32 v0, v4
+    let gfx9 = [
+        0xbf06_8000,
+        0xbf84_0002,
+        0xd933_0005,
+        0x0000_0006,
+        0xbf8a_0000,
+        0xd81a_0000,
+        0x0000_0200,
+        0xd93b_0005,
+        0x0000_0006,
+        0xd86c_0000,
+        0x0300_0004,
+        0xbf8c_c07f,
+        0xd93b_0005,
+        0x0000_0006,
+        0xd81a_0000,
+        0x0000_0400,
+    ];
+    let gfx10 = [
+        0xbf06_8000,
+        0xbf84_0002,
+        0xd866_0005,
+        0x0000_0006,
+        0xbf8a_0000,
+        0xd834_0000,
+        0x0000_0200,
+        0xd876_0005,
+        0x0000_0006,
+        0xd8d8_0000,
+        0x0300_0004,
+        0xbf8c_c07f,
+        0xd876_0005,
+        0x0000_0006,
+        0xd834_0000,
+        0x0000_0400,
+    ];
+    let mut gfx11 = gfx10;
+    (gfx11[1], gfx11[4], gfx11[11]) = (0xbfa1_0002, 0xbfbd_0000, 0xbf89_fc07);
+    for (family, lanes, words) in [
+        (IsaFamily::Gfx90a, 64, gfx9),
+        (IsaFamily::Gfx1030, 32, gfx10),
+        (IsaFamily::Gfx1100, 64, gfx11),
+    ] {
+        let count = 4;
+        let waves = run(family, lanes, count, &words, |number, r| {
+            for lane in 0..lanes as usize {
+                r.v[0][lane] = 4 * (lanes * number + lane as u32);
+                r.v[2][lane] = 1000 * number + lane as u32;
+                r.v[4][lane] = 4 * (lanes * (number ^ 3) + lane as u32);
+                // only the first lane's counts
+                r.v[6][lane] = if lane == 0 { count as u32 - 1 } else { 99 };
+            }
+        });
+        for waves in waves {
+            for (number, wave) in (0u32..).zip(&waves) {
+                for lane in 0..lanes {
+                    assert_eq!(
+                        wave.v[3][lane as usize],
+                        1000 * (number ^ 3) + lane,
+                        "{family:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::barriers::{NamedBarriers, Standing};
+use super::global_sync::{GlobalSync, Ticket};
 use super::launch::Launch;
 use super::program::{Cache, Program};
 use super::tally::Tally;
@@ -110,6 +111,8 @@ struct Wave {
     pc: u32,
     state: WaveState,
     standing: Standing,
+    /// Its place among those that wait for the GPU's global wave sync, while it does.
+    ticket: Ticket,
 }
 
 impl Wave {
@@ -193,6 +196,7 @@ impl Group {
                 pc: program.start,
                 state: WaveState::Running,
                 standing: Standing::default(),
+                ticket: Ticket::default(),
             };
             let shape = program.key.shape;
             blank(&mut wave.block, shape, &[registers(shape)]);
@@ -231,6 +235,8 @@ pub(super) enum Turn {
     Done,
     /// It has more to do.
     Preempted,
+    /// It has more to do once waves of other workgroups arrive where its own wait.
+    Waits,
     /// One of its waves faulted.
     Fault(Box<FaultRecord>),
 }
@@ -246,6 +252,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) stop: &'a dyn Fn() -> bool,
     /// Where a counted program counts.
     pub(super) tally: Option<&'a Tally>,
+    /// The GPU's.
+    pub(super) global_sync: &'a GlobalSync,
 }
 
 impl Group {
@@ -280,6 +288,7 @@ impl Group {
                 pc: 0,
                 state: WaveState::Ended,
                 standing: Standing::default(),
+                ticket: Ticket::default(),
             });
         }
         let size = self.size;
@@ -407,7 +416,11 @@ impl Group {
         let mut idle = 0;
         loop {
             let index = self.cursor;
-            let state = self.waves[index].state;
+            let wave = &mut self.waves[index];
+            if wave.state == WaveState::GlobalSync && around.global_sync.is_passed(wave.ticket) {
+                wave.state = WaveState::Running;
+            }
+            let state = wave.state;
             if matches!(state, WaveState::Running | WaveState::Sleeping) {
                 match self.wave_turn(index, around, retired) {
                     Ok(true) => {}
@@ -428,9 +441,21 @@ impl Group {
                 None => {}
             }
             if idle > self.used || self.cursor == 0 && *retired - began >= TURN {
-                return Turn::Preempted;
+                return if self.waits_for_others() {
+                    Turn::Waits
+                } else {
+                    Turn::Preempted
+                };
             }
         }
+    }
+
+    /// Whether nothing but other workgroups' waves makes its own go on.
+    fn waits_for_others(&self) -> bool {
+        let waves = &self.waves[..self.used];
+        let runs = |wave: &Wave| matches!(wave.state, WaveState::Running | WaveState::Sleeping);
+        let waits = |wave: &Wave| wave.state == WaveState::GlobalSync;
+        waves.iter().any(waits) && !waves.iter().any(runs)
     }
 
     /// Lets the waves go on once all that live have arrived; gives how many, or `None` where some have not.
@@ -518,6 +543,28 @@ impl Group {
                 Event::SplitBarrier { id, act } => {
                     wave.pc = resume;
                     if !self.at_barrier(index, id, act) {
+                        return Ok(true);
+                    }
+                }
+                Event::GlobalSync {
+                    act,
+                    resource,
+                    value,
+                    at,
+                } => {
+                    wave.pc = resume;
+                    if !launch.request.global_sync {
+                        let kind = FaultKind::UnsupportedInstruction {
+                            mnemonic: act.mnemonic(),
+                            reason: String::from(
+                                "the queue has no global wave sync; cooperative launches give it",
+                            ),
+                        };
+                        return Err(Box::new(self.fault(index, launch, at, kind, None)));
+                    }
+                    if let Some(ticket) = around.global_sync.act(act, resource, value) {
+                        wave.ticket = ticket;
+                        wave.state = WaveState::GlobalSync;
                         return Ok(true);
                     }
                 }

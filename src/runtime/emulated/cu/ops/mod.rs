@@ -311,6 +311,7 @@ mod float_tests;
 #[cfg(test)]
 mod gfx1250_tests;
 pub(crate) mod global;
+pub(crate) mod global_sync;
 pub(crate) mod interpolate;
 pub(crate) mod lane_groups;
 pub(crate) mod lds_barriers;
@@ -383,6 +384,7 @@ pub(crate) use float16::*;
 pub(crate) use float32::*;
 pub(crate) use float64::*;
 pub(crate) use global::*;
+pub(crate) use global_sync::*;
 pub(crate) use interpolate::*;
 pub(crate) use lane_groups::*;
 pub(crate) use lds_barriers::*;

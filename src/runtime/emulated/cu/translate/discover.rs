@@ -194,6 +194,8 @@ pub(super) fn flow(inst: &Inst, address: u64) -> Flow {
         | Sem::s_barrier_leave
         | Sem::s_wakeup_barrier
         | Sem::s_get_barrier_state
+        | Sem::ds_gws_init
+        | Sem::ds_gws_barrier
         | Sem::s_sleep
         | Sem::s_sleep_var
         | Sem::s_sethalt

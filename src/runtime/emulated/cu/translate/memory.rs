@@ -44,7 +44,8 @@ impl Translator<'_> {
     }
 
     pub(super) fn ds(&mut self, inst: &Inst, sem: Sem) -> Result<(), Refusal> {
-        if inst.mods.gds {
+        let global_sync = matches!(sem, Sem::ds_gws_init | Sem::ds_gws_barrier);
+        if inst.mods.gds && !global_sync {
             return Err(Refusal::unsupported(
                 "the global data share is not modelled",
             ));
