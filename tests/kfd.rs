@@ -254,6 +254,14 @@ fn dispatch_is_measured() {
         assert!(!benchmarks.is_empty(), "{models}: {json:#}");
         run.is_unwound();
     }
+    let few = run("gfx1030", &arguments).exits(0);
+    // Case 71: signals and their events are used again, however many launches there are.
+    let mut arguments = arguments;
+    arguments[6] = "300";
+    let many = run("gfx1030", &arguments).exits(0);
+    let events = |run: &Run| run.counts().get("CREATE_EVENT").copied();
+    assert!(events(&few).is_some());
+    assert_eq!(events(&many), events(&few));
 }
 
 #[test]
@@ -385,11 +393,12 @@ fn then(line: &str, nth: usize, errno: &str) -> Then {
     }
 }
 
-const ERRNOS: [(&str, &str); 5] = [
+const ERRNOS: [(&str, &str); 6] = [
     ("ENOMEM", "memory"),
     ("EINVAL", "argument"),
     ("EPERM", "permitted"),
     ("ENODEV", "device"),
+    ("EBADF", "descriptor"),
     ("EINTR", "interrupted"),
 ];
 
@@ -439,6 +448,14 @@ fn fail_one(models: &str, arguments: &[&str], line: &str, nth: usize, errno: usi
             );
             assert!(message.to_lowercase().contains(words), "{fail}: {message}");
             assert!(error["hint"].is_string(), "{fail}: {error}");
+            if key == "message" {
+                let status = match errno {
+                    "ENOMEM" => "HSA_STATUS_ERROR_OUT_OF_RESOURCES",
+                    "EINVAL" => "HSA_STATUS_ERROR_INVALID_ARGUMENT",
+                    _ => "HSA_STATUS_ERROR",
+                };
+                assert_eq!(error["hsa_status"], status, "{fail}: {error}");
+            }
             run
         }
         Then::GoesOn | Then::Warns => run.exits(0),

@@ -406,6 +406,80 @@ fn queues_wait_for_signals_of_launches_and_of_the_host() {
     );
 }
 
+/// A packet that waits for a signal which nobody sets: the wait behind it ends all the same, and so does the queue.
+#[test]
+fn case_59_a_barrier_packet_that_waits_for_ever_ends_with_its_queue() {
+    let rig = Rig::new("gfx90a");
+    let fill = rig.load("gfx90a", "k01_vadd").kernel("fill").unwrap();
+    let out = rig.words(&[0; 64], "out");
+    let queue = rig.queue();
+    let never = rig.agent.signal(1).unwrap();
+    queue.barrier_and(&[&never], None).unwrap();
+    let (value, count) = (7u32.to_le_bytes(), 64u32.to_le_bytes());
+    let arguments = [
+        Argument::Buffer(&out, 0),
+        Argument::Value(&value),
+        Argument::Value(&count),
+    ];
+    let launch = queue
+        .launch(&fill, Arguments::List(&arguments), &linear(64, 64))
+        .unwrap();
+    let short = WaitOptions {
+        timeout: Some(Duration::from_millis(100)),
+        ..PATIENCE
+    };
+    let Err(DispatchError::Timeout(report)) = launch.wait(&short) else {
+        panic!("it ended");
+    };
+    assert!(report.waves.is_empty(), "{:?}", report.waves);
+    let snapshot = report.queue.as_ref().unwrap();
+    assert_eq!((snapshot.read_index, snapshot.write_index), (0, 2));
+    let last = snapshot.packets.last().unwrap();
+    assert_eq!((last.packet, last.type_name()), (0, "barrier_and"));
+    let begun = Instant::now();
+    drop((launch, queue));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(words(&out), vec![0; 64], "it never ran");
+}
+
+/// Who copies or launches on an agent that is not the kernel's is told so, and nothing runs.
+#[test]
+fn case_73_a_kernel_of_another_agent_is_refused() {
+    let selection = DeviceSelection::Emulated {
+        model: Some("gfx90a".to_owned()),
+        count: 2,
+    };
+    let runtime = Runtime::open(&selection, None).unwrap();
+    let rig = Rig {
+        agent: runtime.agents()[0].clone(),
+        runtime,
+    };
+    let fill = rig.load("gfx90a", "k01_vadd").kernel("fill").unwrap();
+    let out = rig.words(&[0; 64], "out");
+    let other = rig.runtime.agents()[1]
+        .create_queue(&QueueOptions::default())
+        .unwrap();
+    let (value, count) = (7u32.to_le_bytes(), 64u32.to_le_bytes());
+    let arguments = [
+        Argument::Buffer(&out, 0),
+        Argument::Value(&value),
+        Argument::Value(&count),
+    ];
+    let error = other
+        .launch(&fill, Arguments::List(&arguments), &linear(64, 64))
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            DispatchError::Runtime(RuntimeError::ForeignAgent { .. })
+        ),
+        "{error}"
+    );
+    assert_eq!(error.status(), Some(HsaStatus::ERROR_INVALID_AGENT));
+    assert_eq!(other.indices(), (0, 0));
+    assert_eq!(words(&out), vec![0; 64]);
+}
+
 #[test]
 fn what_is_wrong_is_refused_before_the_queue() {
     let rig = Rig::new("gfx90a");

@@ -15,7 +15,7 @@ const LOG: &str = "ROCR_PRELOAD_LOG";
 const FAIL: &str = "ROCR_PRELOAD_FAIL";
 
 /// The errors that can be injected.
-const ERRNOS: [(&str, Errno); 8] = [
+const ERRNOS: [(&str, Errno); 9] = [
     ("ENOMEM", Errno::NOMEM),
     ("EINVAL", Errno::INVAL),
     ("EPERM", Errno::PERM),
@@ -24,6 +24,7 @@ const ERRNOS: [(&str, Errno); 8] = [
     ("EINTR", Errno::INTR),
     ("EBUSY", Errno::BUSY),
     ("EIO", Errno::IO),
+    ("EBADF", Errno::BADF),
 ];
 
 struct Injection {

@@ -155,6 +155,30 @@ struct Row {
     hint: Option<String>,
 }
 
+impl Row {
+    /// Compares what arrived with what was sent.
+    fn verify(&mut self, arrived: &[u8], sent: &Content) {
+        let mut comparison = Comparison::default();
+        comparison.add(arrived, sent, 0, Tolerance::default());
+        if let Some(first) = comparison.first {
+            self.verified = Some(false);
+            self.error = Some(format!(
+                "{} of {} bytes differ; the first at {}: got {}, want {}",
+                comparison.mismatches, self.size_bytes, first.index, first.got, first.want
+            ));
+        }
+    }
+
+    /// What a row without another error means.
+    fn verdict(&self) -> Exit {
+        if self.verified == Some(false) {
+            Exit::Wrong
+        } else {
+            Exit::Good
+        }
+    }
+}
+
 #[derive(Debug)]
 struct CopyReport {
     devices: Vec<DeviceView>,
@@ -419,8 +443,7 @@ impl Work<'_> {
             hint: None,
         };
         let exit = match self.measure(from, to, size, &mut row) {
-            Ok(()) if row.verified == Some(false) => Exit::Wrong,
-            Ok(()) => Exit::Good,
+            Ok(()) => row.verdict(),
             Err(CellError::Dispatch(error)) => {
                 row.error = Some(super::failure::with_causes(&error));
                 if let DispatchError::Runtime(error) = &error {
@@ -531,15 +554,7 @@ impl Work<'_> {
             row.verified = Some(true);
             for (way, pattern) in &ways {
                 way.target.read(self.args.offset, &mut bytes)?;
-                let mut comparison = Comparison::default();
-                comparison.add(&bytes, pattern, 0, Tolerance::default());
-                if let Some(first) = comparison.first {
-                    row.verified = Some(false);
-                    row.error = Some(format!(
-                        "{} of {size} bytes differ; the first at {}: got {}, want {}",
-                        comparison.mismatches, first.index, first.got, first.want
-                    ));
-                }
+                row.verify(&bytes, pattern);
             }
         }
         let mut times = Series::default();
@@ -756,6 +771,46 @@ mod tests {
             .iter()
             .map(|(from, to)| format!("{from}>{to}"))
             .collect()
+    }
+
+    #[test]
+    fn case_73_bytes_that_differ_are_counted_and_wrong() {
+        let sent = Content::new(ScalarType::U8, Some(64), &Init::parse("iota").unwrap()).unwrap();
+        let mut bytes = vec![0; 64];
+        sent.write(0, &mut bytes);
+        let row = || Row {
+            from: "host".to_owned(),
+            to: "0".to_owned(),
+            size_bytes: 64,
+            direction: "one-way",
+            engine: Some("host"),
+            bandwidth_bytes_per_s: None,
+            latency_ns: None,
+            verified: Some(true),
+            error: None,
+            hint: None,
+        };
+        let mut right = row();
+        right.verify(&bytes, &sent);
+        assert_eq!((right.verified, right.verdict()), (Some(true), Exit::Good));
+        assert_eq!(right.error, None);
+        bytes[5] ^= 1;
+        bytes[60] = 0;
+        let mut wrong = row();
+        wrong.verify(&bytes, &sent);
+        assert_eq!(
+            (wrong.verified, wrong.verdict()),
+            (Some(false), Exit::Wrong)
+        );
+        assert_eq!(
+            wrong.error.as_deref(),
+            Some("2 of 64 bytes differ; the first at 5: got 4, want 5")
+        );
+        // the second direction does not make the first right again
+        bytes[5] ^= 1;
+        bytes[60] = 60;
+        wrong.verify(&bytes, &sent);
+        assert_eq!(wrong.verdict(), Exit::Wrong);
     }
 
     #[test]

@@ -173,6 +173,9 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Model(ModelError::Unknown { .. }) => (Exit::Usage, "unknown_model"),
             RuntimeError::Model(ModelError::Target(_)) => (Exit::Usage, "target"),
             RuntimeError::Model(_) => (Exit::File, "target_not_executed"),
+            RuntimeError::Driver(DriverError::NoPermission { .. }) => {
+                (Exit::Environment, "no_permission")
+            }
             RuntimeError::Driver(DriverError::Exhausted { .. }) => (Exit::Refused, "out_of_memory"),
             RuntimeError::QueueSize { .. } => (Exit::Usage, "queue_size"),
             RuntimeError::Variable { .. } => (Exit::Usage, "environment_variable"),
@@ -268,6 +271,18 @@ mod tests {
                 "hint": null,
             })
         );
+    }
+
+    #[test]
+    fn a_device_that_may_not_be_opened_is_the_environment() {
+        let error = RuntimeError::Driver(DriverError::NoPermission {
+            what: "EACCES: /dev/kfd is there, but this process may not open it".to_owned(),
+        });
+        let json = Failure::from(error).to_json();
+        assert_eq!(json["exit"], 7);
+        assert_eq!(json["code"], "no_permission");
+        assert_eq!(json["hsa_status"], "HSA_STATUS_ERROR");
+        assert!(json["hint"].as_str().unwrap().contains("--device emu"));
     }
 
     #[test]

@@ -390,6 +390,26 @@ fn known(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
 
+/// Why numbers of a link are null; `None` if none is.
+fn unknown(link: &IoLink, pcie: Option<PcieLink>) -> Option<String> {
+    let known = |of: fn(PcieLink) -> PcieSpeed| {
+        pcie.map(of)
+            .is_some_and(|speed| speed.mega_transfers_per_s.is_some() && speed.lanes.is_some())
+    };
+    let speeds = match (link.link_type, pcie) {
+        (PCI_EXPRESS, None) => Some("the device has no PCI files that say the speed"),
+        (PCI_EXPRESS, _) if !(known(|link| link.current) && known(|link| link.max)) => {
+            Some("the device's PCI files do not say every speed and width")
+        }
+        (PCI_EXPRESS, _) => None,
+        _ => Some("speeds and widths are known of PCIe only"),
+    };
+    let bandwidth = link.max_bandwidth_mb_per_s == 0 || link.min_bandwidth_mb_per_s == 0;
+    let bandwidth = bandwidth.then_some("the driver does not say the bandwidth");
+    let reasons: Vec<&str> = bandwidth.into_iter().chain(speeds).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
 fn agent_json(info: &AgentInfo, pools: &[PoolInfo]) -> Value {
     let pool = |pool: &PoolInfo| {
         json!({
@@ -420,7 +440,7 @@ fn agent_json(info: &AgentInfo, pools: &[PoolInfo]) -> Value {
             "max_speed_gt_per_s": speed(|link| link.max),
             "current_lanes": lanes(|link| link.current),
             "max_lanes": lanes(|link| link.max),
-            "reason": (link.max_bandwidth_mb_per_s == 0).then_some("the driver does not say the bandwidth"),
+            "reason": unknown(link, pcie),
         })
     };
     let is_gpu = info.kind != AgentKind::Cpu;
@@ -444,6 +464,7 @@ fn agent_json(info: &AgentInfo, pools: &[PoolInfo]) -> Value {
         "workgroup_max_size": is_gpu.then_some(info.limits.workgroup_max_size),
         "workgroup_max_dim": is_gpu.then_some(info.limits.workgroup_max_dim),
         "grid_max_dim": is_gpu.then_some(info.limits.grid_max_dim),
+        "grid_max_size": is_gpu.then_some(info.limits.grid_max_size),
         "lds_size_bytes": is_gpu.then_some(info.limits.group_segment_max_bytes),
         "scratch_max_bytes": is_gpu.then_some(info.limits.private_segment_max_bytes),
         "queue_min_packets": is_gpu.then_some(info.queue_sizes.0),
@@ -502,7 +523,14 @@ fn agent_text(info: &AgentInfo, pools: &[PoolInfo]) -> Vec<(String, String)> {
                 triple(limits.workgroup_max_dim)
             ),
         );
-        line("grid", format!("at most {}", triple(limits.grid_max_dim)));
+        line(
+            "grid",
+            format!(
+                "{} work-items, at most {}",
+                limits.grid_max_size,
+                triple(limits.grid_max_dim)
+            ),
+        );
         line(
             "LDS",
             human_bytes(u64::from(limits.group_segment_max_bytes)),
@@ -634,6 +662,16 @@ mod tests {
         ] {
             assert!(link[key].is_null() && link.get(key).is_some(), "{link}");
         }
+        // the bandwidth is known, the speeds are not: each null has a reason
+        info.links[0].min_bandwidth_mb_per_s = 32_000;
+        info.links[0].max_bandwidth_mb_per_s = 32_000;
+        let json = agent_json(&info, &[]);
+        let link = &json["links"][0];
+        assert_eq!(link["max_bandwidth_bytes_per_s"], 32_000_000_000_u64);
+        assert_eq!(
+            link["reason"],
+            "the device has no PCI files that say the speed"
+        );
         assert_eq!(slow_link(&info), None);
 
         let at = |mega, lanes| PcieSpeed {
@@ -652,6 +690,10 @@ mod tests {
             (&link["current_lanes"], &link["max_lanes"]),
             (&Value::Null, &json!(16))
         );
+        assert_eq!(
+            link["reason"],
+            "the device's PCI files do not say every speed and width"
+        );
         let text = agent_text(&info, &[]);
         let (_, line) = text.iter().find(|(name, _)| name == "link").unwrap();
         assert!(
@@ -662,6 +704,20 @@ mod tests {
         assert!(
             warning.contains("runs at 2.5 GT/s, its maximum is 16 GT/s x16"),
             "{warning}"
+        );
+        info.pcie = Some(PcieLink {
+            current: at(16_000, Some(16)),
+            max: at(16_000, Some(16)),
+        });
+        assert_eq!(
+            agent_json(&info, &[])["links"][0]["reason"],
+            Value::Null,
+            "nothing is unknown"
+        );
+        info.links[0].max_bandwidth_mb_per_s = 0;
+        assert_eq!(
+            agent_json(&info, &[])["links"][0]["reason"],
+            "the driver does not say the bandwidth"
         );
     }
 }

@@ -54,6 +54,8 @@ pub struct LaunchLimits {
     pub workgroup_max_dim: [u32; 3],
     /// HSA_AGENT_INFO_GRID_MAX_DIM.
     pub grid_max_dim: [u32; 3],
+    /// HSA_AGENT_INFO_GRID_MAX_SIZE: work-items of all dimensions together.
+    pub grid_max_size: u32,
     /// LDS bytes of a workgroup.
     pub group_segment_max_bytes: u32,
     /// Scratch bytes of a work-item.
@@ -97,6 +99,17 @@ pub enum GeometryError {
         dimension: usize,
         /// As given.
         size: u32,
+        /// The agent's limit.
+        limit: u32,
+    },
+    /// More work-items in all than the agent's grids have.
+    #[error(
+        "a grid of {} x {} x {} is {} work-items; the agent allows {limit} in all (HSA_AGENT_INFO_GRID_MAX_SIZE)",
+        grid[0], grid[1], grid[2], items(grid)
+    )]
+    GridSize {
+        /// As given.
+        grid: [u32; 3],
         /// The agent's limit.
         limit: u32,
     },
@@ -203,6 +216,7 @@ impl GeometryError {
             | Self::Zero { .. }
             | Self::UnusedDimension { .. }
             | Self::GridDimension { .. }
+            | Self::GridSize { .. }
             | Self::Workgroups { .. }
             | Self::PartialWorkgroup { .. } => HsaStatus::ERROR_INCOMPATIBLE_ARGUMENTS,
             Self::WorkgroupDimension { .. }
@@ -213,6 +227,11 @@ impl GeometryError {
             Self::PrivateSegment { .. } => HsaStatus::ERROR_OUT_OF_RESOURCES,
         }
     }
+}
+
+/// Work-items of a grid; three factors of 32 bits do not fit into 64.
+fn items(grid: &[u32; 3]) -> u128 {
+    grid.iter().map(|&size| u128::from(size)).product()
 }
 
 impl Geometry {
@@ -389,6 +408,12 @@ impl Geometry {
                 });
             }
         }
+        if items(&self.grid) > u128::from(limits.grid_max_size) {
+            return Err(GeometryError::GridSize {
+                grid: self.grid,
+                limit: limits.grid_max_size,
+            });
+        }
         Ok(())
     }
 }
@@ -401,6 +426,7 @@ mod tests {
         workgroup_max_size: 1024,
         workgroup_max_dim: [1024; 3],
         grid_max_dim: [u32::MAX; 3],
+        grid_max_size: u32::MAX,
         group_segment_max_bytes: 65536,
         private_segment_max_bytes: 1 << 20,
     };
@@ -427,6 +453,9 @@ mod tests {
             (512, 3000)
         );
         assert_eq!(geometry.dimensions, 2);
+        // the largest grids there are, in one dimension and in three
+        assert_eq!(check(&[u32::MAX], &[256], kernel, 0), Ok(()));
+        assert_eq!(check(&[1 << 16, 1 << 15, 1], &[256], kernel, 0), Ok(()));
     }
 
     /// Waves of 136 VGPRs: three on a SIMD of 512, twelve on four.
@@ -465,6 +494,14 @@ mod tests {
                 none,
                 0,
                 "the workgroup is 0 in dimension y / 0x100d",
+            ),
+            (
+                &[65536, 65536, 65536],
+                &[256],
+                none,
+                0,
+                "a grid of 65536 x 65536 x 65536 is 281474976710656 work-items; the agent allows 4294967295 in all \
+                 (HSA_AGENT_INFO_GRID_MAX_SIZE) / 0x100d",
             ),
             (
                 &[4],

@@ -26,6 +26,20 @@ impl PacketType {
     pub const AGENT_DISPATCH: Self = Self(4);
     /// Wait until one of the given signals is 0.
     pub const BARRIER_OR: Self = Self(5);
+
+    /// hsa.h's name without its prefix, in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::VENDOR_SPECIFIC => "vendor_specific",
+            Self::INVALID => "invalid",
+            Self::KERNEL_DISPATCH => "kernel_dispatch",
+            Self::BARRIER_AND => "barrier_and",
+            Self::AGENT_DISPATCH => "agent_dispatch",
+            Self::BARRIER_OR => "barrier_or",
+            _ => "unknown",
+        }
+    }
 }
 
 /// How far a packet's fence reaches (`hsa_fence_scope_t`).

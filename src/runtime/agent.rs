@@ -137,6 +137,7 @@ impl AgentInfo {
                     .map_or(0, |target| target.target.resources.max_workgroup_size),
                 workgroup_max_dim: WORKGROUP_MAX_DIM,
                 grid_max_dim: [u32::MAX; 3],
+                grid_max_size: u32::MAX,
                 group_segment_max_bytes: lds_bytes,
                 private_segment_max_bytes: PRIVATE_SEGMENT_MAX_BYTES,
             },

@@ -61,6 +61,12 @@ pub enum DriverError {
         /// What is missing.
         what: String,
     },
+    /// There is one, and this process may not use it.
+    #[error("{what}")]
+    NoPermission {
+        /// Which node, whose it is, who asks, and what would change that.
+        what: String,
+    },
     /// The host's kernel refused a call.
     #[error("{call} failed")]
     System {

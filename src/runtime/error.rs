@@ -119,6 +119,8 @@ impl RuntimeError {
                 Errno::INVAL | Errno::FAULT => HsaStatus::ERROR_INVALID_ARGUMENT,
                 _ => HsaStatus::ERROR,
             },
+            // HSA has no status for it; that of memory which has run out, as ROCr gives, misleads.
+            Self::Driver(DriverError::NoPermission { .. }) => HsaStatus::ERROR,
             Self::QueueSize { .. } => HsaStatus::ERROR_INVALID_QUEUE_CREATION,
             Self::ForeignAgent { .. } => HsaStatus::ERROR_INVALID_AGENT,
             Self::NoBlit { .. } => HsaStatus::ERROR_INVALID_ISA,
@@ -136,7 +138,9 @@ impl RuntimeError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NoDevice { .. } => Some("use the embedded GPU: --device emu, or emu:MODEL"),
+            Self::NoDevice { .. } | Self::Driver(DriverError::NoPermission { .. }) => {
+                Some("use the embedded GPU: --device emu, or emu:MODEL")
+            }
             Self::Model(_) => Some("`rocr info --models` lists the embedded GPUs"),
             Self::Driver(DriverError::System { source, .. }) => match *source {
                 Errno::NOMEM | Errno::NOSPC => Some(
@@ -148,6 +152,9 @@ impl RuntimeError {
                 Errno::NODEV | Errno::NXIO | Errno::IO => {
                     Some("the GPU was reset or has gone: the kernel's log says more (dmesg)")
                 }
+                Errno::BADF => Some(
+                    "a descriptor of /dev/kfd or of a render node was closed while it was in use; other code of this process may close descriptors that are not its own",
+                ),
                 Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS => Some(
                     "this kernel's driver does not have the call: Linux 5.15 or newer is needed",
                 ),

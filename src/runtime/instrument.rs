@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::driver::QueueId;
+use crate::dispatch::packet::Header;
 
 /// What kind of access a fault came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -311,6 +312,14 @@ pub struct PacketSnapshot {
     pub header: u16,
     /// Its waves, if it is a dispatch; none has started yet, or all have ended, if there are none.
     pub waves: Vec<WaveSnapshot>,
+}
+
+impl PacketSnapshot {
+    /// What kind of packet it is.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        Header(self.header).packet_type().name()
+    }
 }
 
 /// A queue at a moment.

@@ -196,6 +196,8 @@ pub struct PreparedArguments {
     pub kernarg: Vec<u8>,
     /// Bytes of dynamic LDS.
     pub dynamic_lds_bytes: u32,
+    /// The private stack that a kernel with a dynamic one has; `None` for others.
+    pub stack_bytes: Option<u32>,
     /// Where the pointers of services go, which each launch has of its own.
     pub(super) slots: ServiceSlots,
 }
@@ -363,6 +365,9 @@ impl Kernel {
         Ok(PreparedArguments {
             kernarg: segment.bytes().to_vec(),
             dynamic_lds_bytes,
+            stack_bytes: kernel
+                .uses_dynamic_stack()
+                .then(|| self.private_bytes(options)),
             slots,
         })
     }

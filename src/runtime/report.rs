@@ -53,6 +53,8 @@ pub struct InstructionLine {
     pub pc: u64,
     /// Its text in LLVM's syntax, or its bytes if they decode to nothing.
     pub text: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
     /// This is the one at fault.
     pub at_fault: bool,
 }
@@ -453,7 +455,14 @@ impl<'a> Code<'a> {
                 .fold(0, |word, &byte| word << 8 | u32::from(byte));
             (format!(".long {word:#010x}"), 4)
         });
-        Some((InstructionLine { pc, text, at_fault }, len))
+        let bytes = code[..code.len().min(len as usize)].to_vec();
+        let line = InstructionLine {
+            pc,
+            text,
+            bytes,
+            at_fault,
+        };
+        Some((line, len))
     }
 
     /// The instruction at fault between its neighbours. Those before it are found by decoding from the function's start.

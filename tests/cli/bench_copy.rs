@@ -132,6 +132,39 @@ fn copies_are_verified_in_every_direction() {
     rocr(&["copy", "--size", "4K..1K"]).exits(2);
 }
 
+/// Case 74: every row of the matrix is there for people too, under the devices that it is about.
+#[test]
+fn copy_options_compose_for_people() {
+    let args = [
+        "copy",
+        "--device",
+        "gfx90a*2",
+        "--size",
+        "4K..8K",
+        "--runs",
+        "1",
+        "--latency",
+        "--bidirectional",
+        "--pageable",
+        "--offset",
+        "16",
+    ];
+    let run = rocr(&args).exits(0);
+    let text = &run.stdout;
+    assert!(text.contains("embedded"), "{text}");
+    // host and 0, host and 1, 0 and 1, of two sizes
+    assert_eq!(text.matches("verified").count(), 6, "{text}");
+    assert!(!text.contains("not verified"), "{text}");
+    let unverified = rocr(&[&args[..], &["--no-verify"]].concat())
+        .exits(0)
+        .stdout;
+    assert_eq!(
+        unverified.matches("not verified").count(),
+        6,
+        "{unverified}"
+    );
+}
+
 /// Case 74: every option composes with every other.
 #[test]
 fn copy_options_compose() {

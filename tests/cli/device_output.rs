@@ -1,5 +1,5 @@
 //! What kernels print, assert and allocate: OpenCL's and HIP's printf, hostcall, the device heap.
-use crate::support::{Run, object, rocr};
+use crate::support::{Run, absolute, object, rocr};
 use serde_json::json;
 
 const TARGETS: [&str; 4] = ["gfx90a", "gfx942", "gfx1100", "gfx1100-w64"];
@@ -203,6 +203,70 @@ fn hostcall_may_be_left_null() {
     let args = ["--arg", "p=i32[64]", "--expect", "p=fill:7"];
     let value = launch(&file, "quiet", "64", "64", &args).exits(0).json();
     assert_eq!(value["device_output"], "");
+}
+
+/// Which kernels declare hostcall can be seen before a launch (case 91), and of services that nobody offers a launch
+/// says which it is.
+#[test]
+fn services_are_declared_and_refused_by_name() {
+    let file = object("gfx90a", "O0", "k08_printf");
+    let value = rocr(&["load", "--inspect", &file, "--json"])
+        .exits(0)
+        .json();
+    let mut kernels = value["kernels"].as_array().unwrap().iter();
+    let noprint = kernels.find(|kernel| kernel["name"] == "noprint").unwrap();
+    let mut args = noprint["args"].as_array().unwrap().iter();
+    assert!(
+        args.any(|arg| arg["value_kind"] == "hidden_hostcall_buffer"),
+        "{noprint}"
+    );
+    // a kernel that lists multi-grid synchronisation alone uses it
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("grids.hsaco");
+    let path = path.to_str().unwrap();
+    let mut bytes = std::fs::read(absolute(&file)).unwrap();
+    for word in ["hidden_completion_action", "hidden_default_queue"] {
+        misspell(&mut bytes, word);
+    }
+    std::fs::write(path, bytes).unwrap();
+    let error = launch(path, "noprint", "64", "64", &["--arg", "p=i32[1]"])
+        .exits(4)
+        .error();
+    let text = error["message"].as_str().unwrap();
+    assert!(
+        text.contains("hidden_multigrid_sync_arg") && text.contains("several grids"),
+        "{text}"
+    );
+    assert_eq!(error["code"], "service");
+}
+
+/// A printf buffer without formats to print by: nothing is printed, and nothing breaks (case 92).
+#[test]
+fn a_printf_buffer_without_formats_prints_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("formats.hsaco");
+    let path = path.to_str().unwrap();
+    let mut bytes = std::fs::read(absolute(&object("gfx90a", "O2", "k24_oclprintf"))).unwrap();
+    misspell(&mut bytes, "amdhsa.printf");
+    std::fs::write(path, bytes).unwrap();
+    let args = ["--arg", "p=i32[64]", "--expect", "p=fill:7"];
+    let value = launch(path, "quiet", "64", "64", &args).exits(0).json();
+    assert_eq!(value["device_output"], "");
+}
+
+/// Changes the last letter of a word wherever it stands.
+fn misspell(bytes: &mut [u8], word: &str) {
+    let mut at = 0;
+    let mut found = false;
+    while let Some(next) = bytes[at..]
+        .windows(word.len())
+        .position(|window| window == word.as_bytes())
+    {
+        at += next + word.len();
+        bytes[at - 1] = b'~';
+        found = true;
+    }
+    assert!(found, "no {word}");
 }
 
 /// A full buffer keeps what it has, whole lines only, and says that there was more.

@@ -14,9 +14,26 @@ fn works_without_home_in_a_directory_that_nobody_can_write() {
     ] {
         let mut command = command(args);
         command.arg(&file).env_clear().current_dir(read_only);
-        finish(&mut command).exits(0);
+        let run = finish(&mut command).exits(0);
+        assert!(run.stdout.contains("embedded"), "{args:?}: {}", run.stdout);
     }
-    finish(command(&["info"]).env_clear().current_dir(read_only)).exits(0);
+    for args in [
+        &["info"][..],
+        &["copy", "--size", "4K"],
+        &[
+            "bench",
+            "dispatch",
+            "--min-runs",
+            "2",
+            "--time",
+            "0",
+            "--warmup",
+            "0",
+        ],
+    ] {
+        let run = finish(command(args).env_clear().current_dir(read_only)).exits(0);
+        assert!(run.stdout.contains("embedded"), "{args:?}: {}", run.stdout);
+    }
 }
 
 #[test]

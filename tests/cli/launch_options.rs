@@ -112,6 +112,37 @@ fn a_queue_has_the_size_that_is_asked_for() {
         "HSA_STATUS_ERROR_INVALID_QUEUE_CREATION"
     );
     assert!(error["message"].as_str().unwrap().contains("power of two"));
+    let error = vadd(&["--arg", "c=f32[1000]", "--queue-size", "262144"])
+        .exits(2)
+        .error();
+    assert!(
+        error["message"].as_str().unwrap().contains("131072"),
+        "{error}"
+    );
+}
+
+#[test]
+fn fidelity_names_what_is_approximate_and_counts_it() {
+    let file = object("gfx90a", "O2", "k23_ocl");
+    let args = [
+        "launch",
+        &file,
+        "cpow",
+        "--grid",
+        "64",
+        "--block",
+        "64",
+        "--fidelity",
+        "--json",
+    ];
+    let value = rocr(&args).exits(0).json();
+    let approximate = value["fidelity"]["approximate"].as_array().unwrap();
+    for mnemonic in ["v_rcp_f32", "v_exp_f32"] {
+        let mut entries = approximate.iter();
+        let entry = entries.find(|entry| entry["mnemonic"] == mnemonic);
+        let entry = entry.unwrap_or_else(|| panic!("no {mnemonic} in {approximate:?}"));
+        assert!(entry["executed"].as_u64().unwrap() > 0, "{entry}");
+    }
 }
 
 #[test]

@@ -365,3 +365,54 @@ impl Report for BenchReport {
         table
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(device_time_ns: Option<u64>) -> LaunchReport {
+        LaunchReport {
+            packet: 0,
+            start_ns: 2_000_000,
+            end_ns: 2_005_000,
+            device_time_ns,
+            host_time_ns: 9_000,
+            dispatch_latency_ns: Some(1_000),
+            counters: None,
+        }
+    }
+
+    #[test]
+    fn case_77_times_below_zero_are_left_out_counted_and_warned_about() {
+        let mut benchmark = Benchmark::new("kernel", json!({ "grid": 64 }));
+        for launched in 0..10 {
+            benchmark.push(&launch((launched != 6).then_some(5_000 + launched)));
+        }
+        let mut report = BenchReport {
+            benchmarks: vec![benchmark],
+            ..BenchReport::default()
+        };
+        report.judge(None);
+        assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+        assert!(
+            report.warnings[0].starts_with("kernel grid=64: 1 times would have been negative"),
+            "{:?}",
+            report.warnings
+        );
+        let json = Value::Object(report.json());
+        let benchmark = &json["benchmarks"][0];
+        assert_eq!(benchmark["negative_samples"], 1);
+        let device = &benchmark["device_time_ns"];
+        assert_eq!(
+            (&device["count"], &device["min"]),
+            (&json!(9), &json!(5000.0))
+        );
+        assert!(
+            !device["samples"].as_array().unwrap().contains(&json!(0.0)),
+            "none is clamped: {device}"
+        );
+        // the launch's other times stay
+        assert_eq!(benchmark["host_time_ns"]["count"], 10);
+        assert_eq!(benchmark["dispatch_latency_ns"]["count"], 10);
+    }
+}

@@ -1,7 +1,7 @@
 //! `--check`: which kinds there are, and what they find.
 //!
 //! Knows: findings and how faults become some. Must not know: how memory is set apart.
-use super::fault::{FaultView, NULL_WINDOW};
+use super::fault::{FaultView, HOSTCALL_ARGUMENT, NULL_WINDOW, Nulls};
 use crate::cli::failure::Failure;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -65,8 +65,10 @@ pub(super) struct Finding {
 
 impl Finding {
     /// What a memory fault is as a finding; `None` for other faults.
-    pub(super) fn new(view: &FaultView, nulls: &[(usize, String)]) -> Option<Finding> {
+    pub(super) fn new(view: &FaultView, nulls: &Nulls) -> Option<Finding> {
         let address = view.address?;
+        let hostcall = nulls.is_hostcall(address);
+        let nulls = nulls.arguments.as_slice();
         let kind = if address < NULL_WINDOW {
             "null_pointer"
         } else if view.freed == Some(true) {
@@ -80,11 +82,12 @@ impl Finding {
             "unmapped"
         };
         let index = match (kind, nulls) {
-            ("null_pointer", [(index, _)]) => Some(*index),
+            ("null_pointer", [(index, _)]) if !hostcall => Some(*index),
             ("null_pointer" | "unmapped", _) => None,
             _ => view.argument,
         };
         let argument = match (kind, nulls) {
+            ("null_pointer", _) if hostcall => Some(HOSTCALL_ARGUMENT.to_owned()),
             ("null_pointer", []) => None,
             ("null_pointer", nulls) => {
                 let names: Vec<&str> = nulls.iter().map(|(_, name)| name.as_str()).collect();

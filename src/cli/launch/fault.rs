@@ -5,7 +5,7 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::Table;
 use crate::loader::HsaStatus;
 use crate::runtime::instrument::{Access, FaultKind, FaultRecord, StopReason, WaveState, Window};
-use crate::runtime::{CodeLocation, FaultReport, HangReport, Position, WaveReport};
+use crate::runtime::{CodeLocation, FaultReport, HangReport, Position, Queue, WaveReport};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -13,6 +13,46 @@ use std::io::{self, Write};
 const WAVES_SHOWN: usize = 64;
 /// Addresses below this count as null pointers with an offset.
 pub(super) const NULL_WINDOW: u64 = 64 << 10;
+/// The hidden argument that `--hostcall null` leaves null.
+pub(super) const HOSTCALL_ARGUMENT: &str = "hidden_hostcall_buffer";
+/// Bytes of the header of a hostcall buffer, which device code reads before anything else of it.
+const HOSTCALL_HEADER_BYTES: u64 = 48;
+
+/// The pointers of a launch that are null.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nulls {
+    /// Explicit arguments: index, and the name of reports.
+    pub arguments: Vec<(usize, String)>,
+    /// The kernel declares hostcall, and its pointer was left null.
+    pub hostcall: bool,
+}
+
+impl Nulls {
+    /// Whether an access there is one to the hostcall buffer that is not there.
+    pub(super) fn is_hostcall(&self, address: u64) -> bool {
+        self.hostcall && address < HOSTCALL_HEADER_BYTES
+    }
+
+    /// Which pointer an address near null comes from, as far as that can be known.
+    pub(super) fn explain(&self, address: u64) -> Option<String> {
+        let names = |joint| {
+            let name = |(index, name): &(usize, String)| format!("argument {index} ({name})");
+            let names: Vec<String> = self.arguments.iter().map(name).collect();
+            names.join(joint)
+        };
+        match (self.is_hostcall(address), self.arguments.len()) {
+            (true, 0) => Some(format!("{HOSTCALL_ARGUMENT} is null (--hostcall null)")),
+            (true, count) => Some(format!(
+                "{HOSTCALL_ARGUMENT} is null (--hostcall null), and so {} {}",
+                if count == 1 { "is" } else { "are" },
+                names(" and ")
+            )),
+            (false, 0) => None,
+            (false, 1) => Some(format!("{} is null", names(""))),
+            (false, _) => Some(format!("{} are null", names(" and "))),
+        }
+    }
+}
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, Serialize)]
@@ -71,6 +111,29 @@ pub(super) struct WaveView {
     pub source: Option<String>,
 }
 
+/// A queue in a report of a hang.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct QueueView {
+    pub queue: u32,
+    /// Index of the next packet to be freed.
+    pub read_index: u64,
+    /// Index of the next packet to be written.
+    pub write_index: u64,
+    /// The last packet that the packet processor has begun and not completed.
+    pub packet: Option<PacketView>,
+    /// Why the packet is not known.
+    pub reason: Option<&'static str>,
+}
+
+/// A packet that a queue works on.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PacketView {
+    pub index: u64,
+    pub r#type: &'static str,
+    /// Waves in flight, of a dispatch.
+    pub waves: usize,
+}
+
 fn access_name(access: Access) -> &'static str {
     match access {
         Access::Read => "read",
@@ -107,14 +170,14 @@ fn words(bytes: &[u8]) -> String {
     bytes.chunks(4).map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of the instruction at fault; bytes that decode to nothing come from the listing.
+/// The words of the instruction at fault. A device keeps none that it cannot decode; the listing has them.
 fn encoding(report: &FaultReport) -> Option<String> {
     let record = report.record()?;
     if !record.instruction.is_empty() {
         return Some(words(&record.instruction));
     }
-    let text = report.instruction()?.strip_prefix(".long 0x")?;
-    Some(text.to_uppercase())
+    let line = report.instructions.iter().find(|line| line.at_fault)?;
+    Some(words(&line.bytes))
 }
 
 /// An address, bytes and access that a fault is about.
@@ -430,6 +493,52 @@ impl WaveView {
     }
 }
 
+impl QueueView {
+    pub(super) fn new(queue: &Queue) -> QueueView {
+        let snapshot = queue.snapshot();
+        let (write_index, read_index) = queue.indices();
+        let packet = snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.packets.last());
+        let reason = match &snapshot {
+            None => Some("the device does not tell"),
+            Some(_) => packet.is_none().then_some("no packet is in flight"),
+        };
+        QueueView {
+            queue: queue.id().0,
+            read_index,
+            write_index,
+            packet: packet.map(|packet| PacketView {
+                index: packet.packet,
+                r#type: packet.type_name(),
+                waves: packet.waves.len(),
+            }),
+            reason,
+        }
+    }
+}
+
+/// The queues of a hang for people.
+pub(super) fn write_queues(queues: &[QueueView], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(["queue", "read index", "write index", "last packet"]);
+    for queue in queues {
+        let packet = queue.packet.as_ref().map_or_else(
+            || queue.reason.unwrap_or_default().to_owned(),
+            |packet| {
+                let kind = packet.r#type.replace('_', " ");
+                format!("{} ({kind}, {} waves)", packet.index, packet.waves)
+            },
+        );
+        table.row([
+            queue.queue.to_string(),
+            queue.read_index.to_string(),
+            queue.write_index.to_string(),
+            packet,
+        ]);
+    }
+    table.write_aligned(out, "  ")
+}
+
 /// The waves of a hang.
 pub(super) fn waves(report: &HangReport) -> Vec<WaveView> {
     report.waves.iter().map(WaveView::new).collect()
@@ -474,7 +583,37 @@ pub(super) fn write_waves(waves: &[WaveView], out: &mut dyn Write) -> io::Result
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::{Nulls, words};
+
+    #[test]
+    fn a_null_hostcall_buffer_is_told_from_null_arguments() {
+        let nulls = |hostcall, indices: &[usize]| Nulls {
+            arguments: indices
+                .iter()
+                .map(|index| (*index, format!("arg{index}")))
+                .collect(),
+            hostcall,
+        };
+        let explain = |nulls: Nulls, address| nulls.explain(address).unwrap_or_default();
+        assert_eq!(
+            explain(nulls(true, &[2]), 0x18),
+            "hidden_hostcall_buffer is null (--hostcall null), and so is argument 2 (arg2)"
+        );
+        assert_eq!(
+            explain(nulls(true, &[]), 0x18),
+            "hidden_hostcall_buffer is null (--hostcall null)"
+        );
+        // behind the header of a hostcall buffer
+        assert_eq!(
+            explain(nulls(true, &[2]), 0x1000),
+            "argument 2 (arg2) is null"
+        );
+        assert_eq!(
+            explain(nulls(false, &[1, 2]), 0x18),
+            "argument 1 (arg1) and argument 2 (arg2) are null"
+        );
+        assert_eq!(explain(nulls(false, &[]), 0x18), "");
+    }
 
     #[test]
     fn words_are_little_endian() {

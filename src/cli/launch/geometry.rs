@@ -26,6 +26,9 @@ pub(super) fn hint(error: &GeometryError) -> Option<String> {
         GeometryError::WorkgroupSize { limit, .. } => {
             format!("give --block with at most {limit} work-items")
         }
+        GeometryError::GridSize { limit, .. } => format!(
+            "launch several grids of at most {limit} work-items, or have each work-item do more than one element"
+        ),
         GeometryError::GroupSegment { .. } => {
             "rocr load shows a kernel's static LDS; gfx950 has 160 KiB a workgroup, others 64 KiB".to_owned()
         }

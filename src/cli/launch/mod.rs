@@ -278,6 +278,9 @@ pub(super) fn run(args: &LaunchArgs, context: &Context) -> anyhow::Result<Outcom
         Err(End::Dispatch(error)) => {
             let mut failure = failed(error, &mut report);
             explain(&mut failure, &report, &session);
+            if report.waves.is_some() {
+                report.queues = Some(session.queue_views());
+            }
             return Ok(Outcome::failed(report, failure));
         }
     }
@@ -314,13 +317,17 @@ fn explain(failure: &mut Failure, report: &LaunchReport, session: &Session) {
         }
     }
     let address = report.fault.as_ref().and_then(|fault| fault.address);
-    let nulls = session.null_arguments();
-    if address.is_some_and(|address| address < fault::NULL_WINDOW) && !nulls.is_empty() {
-        let names: Vec<String> = nulls
-            .iter()
-            .map(|(index, name)| format!("argument {index} ({name})"))
-            .collect();
-        failure.message = format!("{}: {} is null", failure.message, names.join(" and "));
+    if let Some(address) = address.filter(|address| *address < fault::NULL_WINDOW) {
+        let nulls = session.nulls();
+        if let Some(which) = nulls.explain(address) {
+            failure.message = format!("{}: {which}", failure.message);
+        }
+        if nulls.is_hostcall(address) {
+            failure.hint = Some(
+                "the kernel prints, asserts or allocates by hostcall: leave out --hostcall null"
+                    .to_owned(),
+            );
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Knows: what was launched and what came of it. Must not know: how.
 use super::checks::Finding;
 use super::counters::CountersView;
-use super::fault::{FaultView, WaveView};
+use super::fault::{FaultView, QueueView, WaveView};
 use super::fidelity::Fidelity;
 use crate::cli::device::DeviceView;
 use crate::cli::output::{Report, Table};
@@ -86,6 +86,8 @@ pub(super) struct LaunchReport {
     pub block: [u32; 3],
     pub workgroups: [u32; 3],
     pub dynamic_lds_bytes: u32,
+    /// Private stack of a kernel with a dynamic one.
+    pub stack_bytes: Option<u32>,
     pub args: Vec<ArgView>,
     pub kernarg: Vec<KernargView>,
     pub expectations: Vec<ExpectationView>,
@@ -113,6 +115,8 @@ pub(super) struct LaunchReport {
     pub counters: Option<ExecutionCounters>,
     pub fault: Option<FaultView>,
     pub waves: Option<Vec<WaveView>>,
+    /// Where each queue stood at a hang.
+    pub queues: Option<Vec<QueueView>>,
 }
 
 impl ExpectationView {
@@ -200,6 +204,7 @@ impl Report for LaunchReport {
         put("block", json!(self.block));
         put("workgroups", json!(self.workgroups));
         put("dynamic_lds_bytes", json!(self.dynamic_lds_bytes));
+        put("stack_bytes", json!(self.stack_bytes));
         put("args", json!(self.args));
         if !self.kernarg.is_empty() {
             put("kernarg", json!(self.kernarg));
@@ -253,6 +258,9 @@ impl Report for LaunchReport {
         if let Some(waves) = &self.waves {
             put("waves", json!(waves));
         }
+        if let Some(queues) = &self.queues {
+            put("queues", json!(queues));
+        }
         object
     }
 
@@ -295,6 +303,9 @@ impl Report for LaunchReport {
         )?;
         if self.dynamic_lds_bytes > 0 {
             writeln!(out, "dynamic LDS {} bytes", self.dynamic_lds_bytes)?;
+        }
+        if let Some(bytes) = self.stack_bytes {
+            writeln!(out, "stack    {bytes} bytes a work-item")?;
         }
         if !self.args.is_empty() {
             let mut table = Table::new(["arg", "name", "kind", "type", "value", "address", "from"]);
@@ -381,6 +392,9 @@ impl Report for LaunchReport {
         if let Some(waves) = &self.waves {
             super::fault::write_waves(waves, out)?;
         }
+        if let Some(queues) = &self.queues {
+            super::fault::write_queues(queues, out)?;
+        }
         let time = |times: &[u64]| {
             median(times).map_or_else(|| "unknown".to_owned(), |ns| human_ns(ns as f64))
         };
@@ -409,5 +423,38 @@ impl Report for LaunchReport {
             table.row([key, text]);
         }
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_77_a_clock_that_went_backwards_is_a_reason_and_no_time() {
+        let mut report = LaunchReport {
+            launches: 1,
+            host_times_ns: vec![900],
+            ..LaunchReport::default()
+        };
+        let json = Value::Object(report.json());
+        assert!(json["device_time_ns"].is_null(), "{json}");
+        assert_eq!(
+            json["device_time_reason"],
+            "the device's clock went backwards in 1 launches"
+        );
+        // of several launches the others are shown
+        report.launches = 3;
+        report.device_times_ns = vec![500, 700];
+        let json = Value::Object(report.json());
+        assert_eq!(json["device_times_ns"], json!([500, 700]));
+        assert_eq!(
+            json["device_time_reason"],
+            "the device's clock went backwards in 1 launches"
+        );
+        report.device_times_ns.push(600);
+        let json = Value::Object(report.json());
+        assert_eq!(json["device_time_ns"], 600);
+        assert!(json.get("device_time_reason").is_none(), "{json}");
     }
 }

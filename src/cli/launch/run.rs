@@ -168,7 +168,7 @@ pub(super) fn launch_checked(
                 return Err(End::Dispatch(error));
             };
             let view = FaultView::new(fault);
-            let Some(finding) = Finding::new(&view, &session.null_arguments()) else {
+            let Some(finding) = Finding::new(&view, &session.nulls()) else {
                 return Err(End::Dispatch(error));
             };
             let zone = finding.red_zone();

@@ -2,6 +2,7 @@
 //!
 //! Knows: the order in which these come about, and what each refuses. Must not know: reports, other options.
 use super::arguments::{self, Buffers};
+use super::fault::{Nulls, QueueView};
 use super::fidelity::Fidelity;
 use super::globals::{Pristine, Setting};
 use super::report::{ArgView, KernargView, LaunchReport};
@@ -17,7 +18,7 @@ use crate::cli::values::{
     self, ArgSpec, Bindings, ExpectSpec, Parameter, Tolerance, Value, ValueSource,
 };
 use crate::cli::{Context, interrupt, kernels, parameters, target};
-use crate::loader::Entry;
+use crate::loader::{Entry, ValueKind};
 use crate::runtime::instrument::ExecutionCounters;
 use crate::runtime::{
     Agent, Arguments, DeviceOutput, DispatchError, Guard, Kernel, Launch, LaunchOptions,
@@ -328,11 +329,25 @@ impl Session {
         &self,
         launch: &Launch,
     ) -> Result<crate::runtime::LaunchReport, DispatchError> {
-        launch.wait(&WaitOptions {
-            timeout: self.timeout,
-            interrupted: Some(&interrupt::requested),
-            policy: self.policy,
-        })
+        launch
+            .wait(&WaitOptions {
+                timeout: self.timeout,
+                interrupted: Some(&interrupt::requested),
+                policy: self.policy,
+            })
+            .map_err(|error| self.labelled(error))
+    }
+
+    /// A fault's argument is called by the label that the command line gives it where nothing else has a name for it.
+    fn labelled(&self, mut error: DispatchError) -> DispatchError {
+        if let DispatchError::Fault(fault) = &mut error
+            && let Some(argument) = &mut fault.argument
+            && argument.name.is_none()
+        {
+            let binding = self.bindings.list.get(argument.index);
+            argument.name = binding.and_then(|binding| binding.name.clone());
+        }
+        error
     }
 
     /// What kernels have printed on a lane since the last call.
@@ -386,12 +401,31 @@ impl Session {
         self.lanes[lane].queue.take_counters()
     }
 
-    /// The arguments that are null, as reports call them.
-    pub(super) fn null_arguments(&self) -> Vec<(usize, String)> {
-        let nulls = self.bindings.list.iter().enumerate();
-        nulls
-            .filter(|(_, binding)| matches!(binding.value, Value::Null))
-            .map(|(index, _)| (index, self.bindings.title(index)))
+    /// The pointers that are null.
+    pub(super) fn nulls(&self) -> Nulls {
+        let list = self.bindings.list.iter().enumerate();
+        let declares_hostcall = || {
+            let mut hidden = self
+                .kernel
+                .metadata()
+                .into_iter()
+                .flat_map(|metadata| metadata.hidden_args());
+            hidden.any(|slot| slot.kind == ValueKind::HiddenHostcallBuffer)
+        };
+        Nulls {
+            arguments: list
+                .filter(|(_, binding)| matches!(binding.value, Value::Null))
+                .map(|(index, _)| (index, self.bindings.title(index)))
+                .collect(),
+            hostcall: !self.options.hostcall && declares_hostcall(),
+        }
+    }
+
+    /// Where every lane's queue stands.
+    pub(super) fn queue_views(&self) -> Vec<QueueView> {
+        self.lanes
+            .iter()
+            .map(|lane| QueueView::new(&lane.queue))
             .collect()
     }
 
@@ -447,6 +481,7 @@ impl Session {
         show_kernarg: bool,
     ) {
         report.dynamic_lds_bytes = prepared.dynamic_lds_bytes;
+        report.stack_bytes = prepared.stack_bytes;
         // Buffers may have been made anew since.
         report.args = self.arg_views();
         if show_kernarg {

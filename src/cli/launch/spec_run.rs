@@ -327,7 +327,7 @@ fn launch(
         return Ok(());
     };
     if let (DispatchError::Fault(fault), false) = (&error, spec.check.is_empty()) {
-        let nulls = sessions[index].null_arguments();
+        let nulls = sessions[index].nulls();
         let view = FaultView::new(fault);
         if let Some(finding) = Finding::new(&view, &nulls) {
             let in_red_zone = finding.kind == "out_of_bounds";

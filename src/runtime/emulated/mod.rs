@@ -526,7 +526,7 @@ impl<C: ComputeUnits> Driver for VirtualDevice<C> {
             .create(request.event_type, request.auto_reset)
             .ok_or_else(|| DriverError::Exhausted {
                 call: CALL,
-                what: String::from("all events are taken"),
+                what: format!("all {} events are taken", self.events.len()),
             })?;
         Ok(CreatedEvent {
             id,

@@ -231,13 +231,25 @@ fn no_kfd(errno: Errno) -> DriverError {
         Errno::NOENT => format!(
             "there is no {KFD} (the amdgpu kernel driver is not loaded, or a container was started without --device={KFD})"
         ),
-        Errno::ACCESS | Errno::PERM => permission::explain(Path::new(KFD)),
+        Errno::ACCESS | Errno::PERM => return no_permission(Path::new(KFD), errno),
         Errno::NXIO | Errno::NODEV => format!(
             "{KFD} is there, but no driver answers (the amdgpu kernel driver has no supported GPU, or has been unloaded)"
         ),
         other => format!("{KFD} cannot be opened: {other}"),
     };
     DriverError::NoDevice { what }
+}
+
+/// A node that is there and may not be opened.
+fn no_permission(path: &Path, errno: Errno) -> DriverError {
+    let name = if errno == Errno::ACCESS {
+        "EACCES"
+    } else {
+        "EPERM"
+    };
+    DriverError::NoPermission {
+        what: format!("{name}: {}", permission::explain(path)),
+    }
 }
 
 fn version(kfd: &OwnedFd) -> Result<Version, DriverError> {
@@ -322,15 +334,19 @@ fn render_node(topology: &Topology, id: GpuId) -> Result<OwnedFd, DriverError> {
         .find(|node| node.gpu_id == id)
         .map_or(0, |node| node.properties.drm_render_minor);
     let path = format!("/dev/dri/renderD{minor}");
-    sys::open(Path::new(&path)).map_err(|errno| DriverError::NoDevice {
-        what: match errno {
-            Errno::NOENT => {
-                format!("there is no {path} (a container was started without --device=/dev/dri)")
-            }
-            Errno::ACCESS | Errno::PERM => permission::explain(Path::new(&path)),
-            other => format!("{path} cannot be opened: {other}"),
-        },
-    })
+    sys::open(Path::new(&path)).map_err(|errno| no_render_node(&path, errno))
+}
+
+/// Why a render node cannot be opened, and what helps.
+fn no_render_node(path: &str, errno: Errno) -> DriverError {
+    let what = match errno {
+        Errno::NOENT => {
+            format!("there is no {path} (a container was started without --device=/dev/dri)")
+        }
+        Errno::ACCESS | Errno::PERM => return no_permission(Path::new(path), errno),
+        other => format!("{path} cannot be opened: {other}"),
+    };
+    DriverError::NoDevice { what }
 }
 
 fn apertures(kfd: &OwnedFd, topology: &Topology) -> Result<Vec<Apertures>, DriverError> {
@@ -364,4 +380,40 @@ fn counter_frequency(render: &OwnedFd) -> Option<u64> {
     };
     sys::ioctl(render, &mut args).ok()?;
     (info.gpu_counter_freq != 0).then(|| u64::from(info.gpu_counter_freq) * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loader::HsaStatus;
+    use crate::runtime::RuntimeError;
+
+    /// Case 82: a node that may not be opened is not taken for one that is not there, nor for memory that has run out.
+    #[test]
+    fn case_82_who_may_not_open_a_node_hears_that() {
+        for (errno, name) in [(Errno::ACCESS, "EACCES: "), (Errno::PERM, "EPERM: ")] {
+            for error in [no_kfd(errno), no_render_node("/dev/dri/renderD128", errno)] {
+                assert!(
+                    matches!(error, DriverError::NoPermission { .. }),
+                    "{error:?}"
+                );
+                let text = error.to_string();
+                assert!(
+                    text.starts_with(name) && text.contains("may not open it"),
+                    "{text}"
+                );
+                assert_eq!(RuntimeError::from(error).status(), HsaStatus::ERROR);
+            }
+        }
+        for error in [
+            no_kfd(Errno::NOENT),
+            no_render_node("/dev/dri/renderD128", Errno::NOENT),
+        ] {
+            assert!(matches!(error, DriverError::NoDevice { .. }), "{error:?}");
+            assert!(
+                error.to_string().starts_with("there is no /dev/"),
+                "{error}"
+            );
+        }
+    }
 }

@@ -1,26 +1,8 @@
-//! Arguments, geometry, resources and faults.
+//! Arguments, geometry and resources.
 //!
 //! Knows: the command line. Must not know: the library.
 //!
-//! Where the cases from 26 on are tested that are not here (module and test; `launch`, `launch_options`, … are files of
-//! `tests/cli`):
-//!
-//! | case | test |
-//! |---|---|
-//! | 28 | `tests/kernels/cases/args.rs` |
-//! | 32, 35, 38, 56 | `cases::kernels` |
-//! | 52, 53 | `launch_options::a_red_zone_behind_a_buffer_is_a_finding_and_the_launch_goes_on` and its neighbours |
-//! | 58 | `device_output::an_assertion_is_printed_and_named`, `launch::a_trap_ends_the_dispatch` |
-//! | 59 | `launch::an_endless_kernel_ends_by_the_timeout_with_each_waves_pc` |
-//! | 64 (`--fidelity`) | `launch_options::fidelity_lists_instructions_by_how_they_execute` |
-//! | 65, 67, 68 | `launch_options::a_queue_has_the_size_that_is_asked_for`, `src/runtime/emulated/tests.rs` |
-//! | 71 | `tests/runtime.rs`, `many_launches_from_many_threads_all_complete` |
-//! | 73, 74 | `bench_copy::copies_are_verified_in_every_direction`, `copy_options_compose` |
-//! | 77 | `src/runtime/launch.rs`, `a_clock_that_goes_backwards_gives_no_time` |
-//! | 85 | `environment` |
-//! | 86 | `info::targets_are_one_a_line` |
-//! | 88, 89 | `launch_options::overrides_are_checked`, `an_override_is_said_and_repeated_in_a_fault` |
-//! | 91, 92 | `device_output::hostcall_may_be_left_null`, `a_full_printf_buffer_is_said` |
+//! `README.md` lists where the cases are tested that are not here.
 use super::{Inputs, case, content, descriptor_offset, find};
 use crate::support::{Run, object, rocr};
 use serde_json::{Value, json};
@@ -62,6 +44,15 @@ fn case_26_arguments_lie_at_their_offsets() {
                 .unwrap_or_else(|| panic!("{version}: nothing at {offset} of {fields:?}"))
         };
         assert_eq!(at(0)["hex"], "fd", "{version}");
+        // what lies between arguments is shown as what it is
+        for (offset, size) in [(1, 7), (42, 6)] {
+            let (kind, hex) = (&at(offset)["kind"], "00".repeat(size));
+            if offset == 42 && version == "v4_gfx90a.hsaco" {
+                continue;
+            }
+            assert_eq!(kind, "padding", "{version}: {}", at(offset));
+            assert_eq!(at(offset)["hex"], hex, "{version}");
+        }
         assert_eq!(at(8)["size_bytes"], 24);
         // 1, padding, 2.0, 10 20 30, padding
         assert_eq!(
@@ -70,7 +61,49 @@ fn case_26_arguments_lie_at_their_offsets() {
         );
         assert_eq!(at(32)["size_bytes"], 8);
         assert_eq!(at(40)["hex"], "ffff");
+        // the same struct as bytes
+        let mut raw = KST.to_vec();
+        raw[7] = "hex:010000000000000000000000000000400a141e0000000000";
+        raw.extend(["--expect", "out=iota:18:1"]);
+        launch(&case(version), "kst", &raw).exits(0);
     }
+}
+
+/// Case 28, occa#168: neighbours of four bytes lie four bytes apart.
+#[test]
+fn case_28_small_arguments_lie_next_to_each_other() {
+    let file = object("gfx90a", "O2", "args");
+    let more = [
+        "--grid",
+        "8,4,2",
+        "--block",
+        "4,2,1",
+        "--show-kernarg",
+        "--arg",
+        "u32[512]",
+        "--arg",
+        "8",
+        "--arg",
+        "4",
+        "--arg",
+        "2",
+    ];
+    let value = launch(&file, "args_ids", &more).exits(0).json();
+    let fields = value["kernarg"].as_array().unwrap();
+    let explicit: Vec<[String; 3]> = fields
+        .iter()
+        .filter(|field| field["kind"] == "explicit")
+        .skip(1)
+        .map(|field| ["offset_bytes", "size_bytes", "hex"].map(|key| field[key].to_string()))
+        .collect();
+    assert_eq!(
+        explicit,
+        [
+            ["8", "4", "\"08000000\""],
+            ["12", "4", "\"04000000\""],
+            ["16", "4", "\"02000000\""]
+        ]
+    );
 }
 
 /// Case 29, aiter#1449: values are as wide as their arguments.
@@ -89,6 +122,80 @@ fn case_29_values_must_fit_their_arguments() {
         let error = launch(&file, "kst", &more).exits(2).error();
         assert!(!error["message"].as_str().unwrap().is_empty(), "{value}");
     }
+    let message = |value: &str| {
+        let mut more = KST.to_vec();
+        more[5] = value;
+        let error = launch(&file, "kst", &more).exits(2).error();
+        error["message"].as_str().unwrap().to_owned()
+    };
+    assert!(
+        message("300").contains("300 is out of range for i8 (-128 to 127)"),
+        "{}",
+        message("300")
+    );
+    assert!(
+        message("u8:-1").contains("out of range for u8"),
+        "{}",
+        message("u8:-1")
+    );
+    // every spelling of a value, by the bytes that it becomes
+    for (value, hex) in [
+        ("-3", "fd"),
+        ("0x7f", "7f"),
+        ("u8:255", "ff"),
+        ("i8:-128", "80"),
+    ] {
+        let mut more = KST.to_vec();
+        more[5] = value;
+        more.push("--show-kernarg");
+        let value = launch(&file, "kst", &more).exits(0).json();
+        assert_eq!(value["kernarg"][0]["hex"], hex, "{value}");
+    }
+    // 64 bits, and floats of every width: offsets of i8, u8, i16, u16, bool, f16, f32, i64 behind the pointer
+    let small = object("gfx90a", "O2", "args");
+    let mut given = [
+        "u64[16]",
+        "1",
+        "2",
+        "3",
+        "4",
+        "1",
+        "f16:1.5",
+        "f32:nan",
+        "u64:0xffffffffffffffff",
+        "hex:00000000000000000000000000000000",
+        "5",
+    ];
+    let run = |given: &[&str]| {
+        let mut more = vec!["--grid", "64", "--block", "64", "--show-kernarg"];
+        for value in given {
+            more.extend(["--arg", value]);
+        }
+        launch(&small, "args_small", &more)
+    };
+    let hex = |run: Run, index: usize| {
+        let value = run.exits(0).json();
+        let name = format!("arg{index} (argument {index})");
+        let mut fields = value["kernarg"].as_array().unwrap().iter();
+        let field = fields.find(|field| field["name"] == name.as_str());
+        field.unwrap_or_else(|| panic!("no {name} in {value}"))["hex"].clone()
+    };
+    assert_eq!(hex(run(&given), 6), "003e");
+    assert_eq!(hex(run(&given), 7), "0000c07f");
+    assert_eq!(hex(run(&given), 8), "ffffffffffffffff");
+    given[6] = "bf16:1";
+    given[8] = "-1";
+    assert_eq!(hex(run(&given), 6), "803f");
+    assert_eq!(hex(run(&given), 8), "ffffffffffffffff");
+    given[8] = "u64:-1";
+    let error = run(&given).exits(2).error();
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("out of range for u64"),
+        "{error}"
+    );
 }
 
 /// Case 31, LLVM#83648: no dimension is taken for another.
@@ -157,6 +264,66 @@ fn case_34_segments_from_files() {
             assert!(message.contains("304"), "{message}");
         }
     }
+    // hidden arguments are appended to the explicit ones, and are the file's where it has them
+    for (bytes, blocks, size) in [
+        (&explicit[..48], "01000000", "4000"),
+        (&whole[..], "00000000", "0000"),
+    ] {
+        let name = inputs.write("kernarg.bin", bytes);
+        let more = [
+            "--grid",
+            "64",
+            "--block",
+            "64",
+            "--kernarg-file",
+            &name,
+            "--show-kernarg",
+        ];
+        let value = launch(&file, "kst", &more).exits(5).json();
+        let hex = |name: &str| {
+            let mut fields = value["kernarg"].as_array().unwrap().iter();
+            let field = fields.find(|field| field["name"] == name);
+            field.unwrap_or_else(|| panic!("no {name}"))["hex"].clone()
+        };
+        assert_eq!(hex("hidden_block_count_x"), blocks);
+        assert_eq!(hex("hidden_group_size_x"), size);
+    }
+}
+
+/// Case 37, rocm-systems#10145: a hole of 1 KiB in what was copied is told by where it begins and how long it is.
+#[test]
+fn case_37_a_hole_in_a_result_has_a_beginning_and_a_length() {
+    let inputs = Inputs::new();
+    let file = object("gfx90a", "O2", "k01_vadd");
+    let want: Vec<u8> = (0..4096_u32)
+        .flat_map(|index| {
+            let hole = (256..512).contains(&index);
+            if hole { 9_u32 } else { 7 }.to_le_bytes()
+        })
+        .collect();
+    let expect = format!("p=@{}", inputs.write("want.bin", want));
+    let more = [
+        "--grid",
+        "4096",
+        "--block",
+        "256",
+        "--arg",
+        "p=u32[4096]",
+        "--arg",
+        "7",
+        "--arg",
+        "4096",
+        "--expect",
+        &expect,
+    ];
+    let value = launch(&file, "fill", &more).exits(1).json();
+    let expectation = &value["expectations"][0];
+    assert_eq!(expectation["first_index"], 256);
+    assert_eq!(expectation["mismatches"], 256);
+    assert_eq!(
+        (&expectation["got"], &expectation["want"]),
+        (&json!(7), &json!(9))
+    );
 }
 
 /// Case 40, aomp#614: a maximum that is no power of two, over all dimensions.
@@ -208,6 +375,47 @@ fn case_40_the_largest_workgroup_is_the_kernels() {
             run.exits(0);
         }
     }
+}
+
+/// Case 43, cupy#9746: a grid is limited as a whole, not only in each dimension.
+#[test]
+fn case_43_the_product_of_all_dimensions_is_limited() {
+    let file = "testdata/quickstart/vadd.hsaco";
+    let arguments = [
+        "--arg",
+        "null",
+        "--arg",
+        "null",
+        "--arg",
+        "null",
+        "--arg",
+        "0",
+        "--timeout",
+        "2s",
+    ];
+    for geometry in [
+        &["--grid", "65536,65536,65536"][..],
+        &["--blocks", "65536,65536,65536", "--block", "1"],
+    ] {
+        let run = launch(file, "vadd", &[geometry, &arguments].concat()).exits(4);
+        let error = run.error();
+        assert_eq!(
+            error["hsa_status"],
+            "HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS"
+        );
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("281474976710656") && message.contains("4294967295"),
+            "{message}"
+        );
+        assert!(error["hint"].is_string(), "{error}");
+    }
+    let info = rocr(&["info", "--json"]).exits(0).json();
+    let mut agents = info["agents"].as_array().unwrap().iter();
+    let gpu = agents
+        .find(|agent| agent["kind"] == "embedded_gpu")
+        .unwrap();
+    assert_eq!(gpu["grid_max_size"], u32::MAX);
 }
 
 /// Case 46, rocprofiler-sdk#83: work-items or workgroups, both shown.
@@ -279,6 +487,43 @@ fn case_47_lds_beyond_the_limit() {
     launch(&file, "kdyn", &more).exits(0);
 }
 
+/// Case 47: LDS that the compiler has placed counts, and gfx950 has more of it.
+#[test]
+fn case_47_static_lds_and_the_larger_limit() {
+    let inputs = Inputs::new();
+    let name = "v5_gfx90a.hsaco";
+    // the descriptor's group_segment_fixed_size, and the metadata's: msgpack 0 cannot grow, so the descriptor alone
+    let at = descriptor_offset(name, "kreq");
+    let file = inputs.patched(name, &[(at, &65792_u32.to_le_bytes())]);
+    let error = launch(&file, "kreq", &["--grid", "64", "--arg", "i32[64]"])
+        .exits(4)
+        .error();
+    assert_eq!(error["hsa_status"], "HSA_STATUS_ERROR_INVALID_ALLOCATION");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("65792 bytes of static") && message.contains("65536"),
+        "{message}"
+    );
+
+    let file = object("gfx950", "O2", "k09_dynlds");
+    let dynamic = |kernel: &str, bytes: &str| {
+        let more = ["--grid", "64", "--block", "64", "--dyn-lds", bytes];
+        launch(&file, kernel, &more)
+    };
+    dynamic("dyn_rev", "160K").exits(0);
+    for (kernel, bytes, part) in [
+        ("dyn_rev", "163841", "163841 bytes of dynamic"),
+        ("dyn_mix", "160K", "256 bytes of static"),
+    ] {
+        let error = dynamic(kernel, bytes).exits(4).error();
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains(part) && message.contains("163840"),
+            "{message}"
+        );
+    }
+}
+
 /// Case 49, hcc#582: a required size is never adjusted.
 #[test]
 fn case_49_a_required_workgroup_is_not_adjusted() {
@@ -322,6 +567,13 @@ fn case_50_the_private_segment_ends() {
         };
         // inside the array: each work-item has its own
         kscr("0", &["--expect", "0=@testdata/cases/scratch.npy"]).exits(0);
+        // element 80 of an array of 64 in a frame of 260 bytes
+        let error = kscr("80", &[]).exits(5).error();
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("at byte 320 ") && message.contains("which has 260"),
+            "{target}: {message}"
+        );
         for more in [&[][..], &["--check", "memory"]] {
             let error = kscr("100000", more).exits(5).error();
             let message = error["message"].as_str().unwrap();

@@ -2,6 +2,7 @@
 //!
 //! Knows: the inputs of `testdata/cases` and how to patch them. Must not know: what any case is about; the modules do.
 mod containers;
+mod faults;
 mod kernels;
 mod launching;
 mod targets;

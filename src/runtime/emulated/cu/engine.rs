@@ -229,3 +229,85 @@ impl Engine {
         self.generation.fetch_add(1, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::emulated::vm::{Arena, Backing};
+
+    fn engine() -> Engine {
+        let arena = Arc::new(Arena::with_size(Backing::Anonymous, 1 << 30).unwrap());
+        let vm = Arc::new(AddressSpace::new(arena).unwrap());
+        let target = "gfx90a".parse().unwrap();
+        Engine::new(&target, vm, EngineOptions::default()).unwrap()
+    }
+
+    /// Case 68: what a packet asks for that no kernel can have.
+    #[test]
+    fn case_68_requests_that_cannot_be_are_refused_by_name() {
+        let engine = engine();
+        let good = DispatchRequest {
+            dimensions: 1,
+            workgroup_size: [64, 1, 1],
+            grid_size: [64, 1, 1],
+            private_segment_size: 0,
+            group_segment_size: 0,
+            kernel_object: 0xbad0,
+            kernarg_address: 0,
+            packet_address: 0,
+            queue_address: 0,
+            dispatch_id: 0,
+            global_sync: false,
+        };
+        let refused = |request: DispatchRequest| engine.begin(&request).unwrap_err();
+        assert_eq!(
+            refused(DispatchRequest {
+                group_segment_size: 1 << 20,
+                ..good
+            }),
+            RefuseReason::GroupSegment {
+                size_bytes: 1 << 20,
+                limit_bytes: 65536
+            }
+        );
+        for (request, words) in [
+            (
+                DispatchRequest {
+                    kernel_object: 0,
+                    ..good
+                },
+                "kernel object 0x0: is null",
+            ),
+            (good, "kernel object 0xbad0: the descriptor is not mapped"),
+            (
+                DispatchRequest {
+                    dimensions: 0,
+                    ..good
+                },
+                "dispatch dimensions 0",
+            ),
+            (
+                DispatchRequest {
+                    grid_size: [0, 1, 1],
+                    ..good
+                },
+                "dispatch dimensions 1 or sizes are invalid",
+            ),
+        ] {
+            let text = refused(request).to_string();
+            assert!(text.starts_with(words), "{text}");
+        }
+        assert!(matches!(
+            refused(DispatchRequest {
+                workgroup_size: [1024, 2, 1],
+                grid_size: [1024, 2, 1],
+                dimensions: 2,
+                ..good
+            }),
+            RefuseReason::WorkgroupSize {
+                size: 2048,
+                limit: 1024
+            }
+        ));
+    }
+}

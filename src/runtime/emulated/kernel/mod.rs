@@ -293,6 +293,7 @@ fn memory_flags(flags: u32) -> MemoryFlags {
 fn errno(error: DriverError) -> Errno {
     match error {
         DriverError::NoDevice { .. } => Errno::NODEV,
+        DriverError::NoPermission { .. } => Errno::ACCESS,
         DriverError::System { source, .. } => source,
         DriverError::Argument { .. } | DriverError::Unsupported { .. } => Errno::INVAL,
         DriverError::Exhausted { .. } => Errno::NOMEM,

@@ -1,7 +1,8 @@
 //! What the driver half refuses, and memory.
 use super::rig::Rig;
 use crate::runtime::driver::{
-    AllocateMemory, CreateQueue, Driver, GpuId, MemoryFlags, QueueId, QueueType,
+    AllocateMemory, CreateEvent, CreateQueue, Driver, EventType, GpuId, MemoryFlags, QueueId,
+    QueueType,
 };
 use crate::runtime::emulated::DriverError;
 use crate::runtime::instrument::Access;
@@ -136,4 +137,26 @@ fn global_wave_sync_belongs_to_one_queue() {
     set(two.created.id, true).unwrap();
     rig.device.destroy_queue(two.created.id).unwrap();
     set(one.created.id, true).unwrap();
+}
+
+/// KFD has 4096 slots, of which the first is nobody's: who asks for more hears what has run out.
+#[test]
+fn case_71_events_that_run_out_are_said_to_be_events() {
+    let rig = Rig::new(1, true);
+    let (_, page) = rig.allocate(32768);
+    let mut request = CreateEvent {
+        event_type: EventType::Signal,
+        auto_reset: true,
+        event_page: Some(page),
+    };
+    for _ in 0..4095 {
+        rig.device.create_event(&request).unwrap();
+        request.event_page = None;
+    }
+    let error = rig.device.create_event(&request).unwrap_err();
+    assert!(matches!(error, DriverError::Exhausted { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("all 4095 events are taken"),
+        "{error}"
+    );
 }

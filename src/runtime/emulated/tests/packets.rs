@@ -280,8 +280,17 @@ fn malformed_packets_stop_their_queue_with_rocrs_status() {
             u64::from(header(PacketType::VENDOR_SPECIFIC, false)) | u64::from(format) << 16;
         packet
     };
-    let reserved = AqlPacket {
-        words: [u64::from(header(PacketType(9), false)), 0, 0, 0, 0, 0, 0, 0],
+    let reserved = |packet_type: u8| AqlPacket {
+        words: [
+            u64::from(header(PacketType(packet_type), false)),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ],
     };
     let agent = AgentDispatchPacket {
         header: header(PacketType::AGENT_DISPATCH, false),
@@ -296,7 +305,9 @@ fn malformed_packets_stop_their_queue_with_rocrs_status() {
         ..dispatch(1, 0, false)
     };
     for (packet, status, code) in [
-        (reserved, HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x20),
+        (reserved(6), HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x20),
+        (reserved(9), HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x20),
+        (reserved(255), HsaStatus::ERROR_INVALID_PACKET_FORMAT, 0x20),
         (
             AqlPacket::from(agent),
             HsaStatus::ERROR_INVALID_PACKET_FORMAT,
@@ -327,6 +338,9 @@ fn malformed_packets_stop_their_queue_with_rocrs_status() {
         queue.push(dispatch(1, good, true));
         assert!(rig.wait_zero(good));
         let never = rig.signal(1);
+        let completion = rig.signal(1);
+        let mut packet = packet;
+        packet.words[7] = completion;
         let bad = queue.push(packet);
         queue.push(dispatch(1, never, true));
         assert_eq!(queue.stopped().unwrap().status(), status);
@@ -348,6 +362,7 @@ fn malformed_packets_stop_their_queue_with_rocrs_status() {
         other.push(dispatch(1, fine, false));
         assert!(rig.wait_zero(fine));
         assert_eq!(rig.value(never), 1);
+        assert_eq!(rig.value(completion), 1, "it has not completed");
         assert_eq!(other.error(), None);
     }
 }
