@@ -209,7 +209,7 @@ impl Failure {
             error.code(),
             format!("{file}: {}", with_causes(error)),
         )
-        .status(error.status());
+        .status(driver.map_or_else(|| error.status(), RuntimeError::status));
         match driver.and_then(RuntimeError::hint) {
             Some(hint) => failure.hint(hint),
             None => failure,
