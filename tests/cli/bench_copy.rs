@@ -55,7 +55,8 @@ fn dispatch_has_latency_and_throughput() {
             assert_eq!(benchmark["device_time_ns"]["clock"], "emulated");
         }
     }
-    assert_eq!(named("dispatch_throughput").count(), 6);
+    // one, two and four producers, and batches, of kernel and of barrier packets
+    assert_eq!(named("dispatch_throughput").count(), 8);
     for benchmark in named("dispatch_throughput") {
         assert_series(&benchmark["packets_per_s"], 3);
     }
